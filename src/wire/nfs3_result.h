@@ -1,0 +1,64 @@
+/*
+ * Results (RFC 1813 s3.3) as far as the proxy looks into them: WRITE and COMMIT whole,
+ * of the others only what it must change. Everything else passes as bytes.
+ */
+#ifndef WIRE_NFS3_RESULT_H
+#define WIRE_NFS3_RESULT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "nfsgather/buf.h"
+#include "nfsgather/call.h"
+#include "nfsgather/engine.h"
+#include "nfsgather/invariant.h"
+#include "wire/nfs_proc.h"
+
+/*
+ * 0, or -EBADMSG for results that do not decode whole: cut off, trailing bytes,
+ * `committed` out of range. Statuses and file types of any number are taken.
+ */
+MUST_CHECK int nfs3_write_result_decode(struct engine_write_result *result,
+					const struct buf *results);
+MUST_CHECK int nfs3_commit_result_decode(struct engine_commit_result *result,
+					 const struct buf *results);
+
+/* Results with headroom for rpc_reply_prepend(); NULL when memory is short. */
+struct buf *nfs3_write_result_encode(const struct engine_write_result *result);
+struct buf *nfs3_commit_result_encode(const struct engine_commit_result *result);
+/*
+ * Failure of any procedure, without attributes. `shape` must not be NFS_FAIL_VOID, nor
+ * `status` NFS3_OK.
+ */
+struct buf *nfs3_failure_encode(enum nfs_fail_shape shape, uint32_t status);
+/* No results at all (NULL, UMNTALL). */
+struct buf *nfs3_void_encode(void);
+
+/* The first word of results; SERVERFAULT when there is none. */
+uint32_t nfs3_result_status(const struct buf *results);
+
+/*
+ * FSINFO: lowers rtmax and rtpref to at most `max_bytes`, in place; *wtmax_bytes as
+ * found. Of a failure, or results that do not decode, nothing is changed and
+ * *wtmax_bytes is 0.
+ */
+void nfs3_fsinfo_cap_reads(struct buf *results, uint32_t max_bytes,
+			   uint32_t *wtmax_bytes);
+/* ACCESS: takes the bits in `mask` away, in place; of a failure nothing is changed. */
+void nfs3_access_clear(struct buf *results, uint32_t mask);
+
+/*
+ * MNT: replaces the flavor list by AUTH_SYS alone. A failure keeps its status; results
+ * that do not decode become MNT3ERR_SERVERFAULT. New results, or NULL (no memory).
+ */
+struct buf *mount3_mnt_result_sys_only(const struct buf *results);
+/*
+ * EXPORT: keeps the entries for which keep() says so, with their groups; a path with a
+ * NUL inside is not asked about and dropped. Results that do not decode become the
+ * empty list. New results, or NULL (no memory).
+ */
+struct buf *mount3_export_filter(const struct buf *results,
+				 bool (*keep)(void *arg, const char *path), void *arg);
+
+#endif
