@@ -1,0 +1,91 @@
+/*
+ * The raw interface of libnfs, for the files of this folder that call it.
+ *
+ * libnfs declares the statuses of NFS and MOUNT under the same names as nfsgather/nfs3.h;
+ * here they are given other names on the way in, so that both can be used in one file.
+ * libnfs also has types called `name`, `groups` and `exports`: no variable may be.
+ */
+#ifndef UPSTREAM_LIBNFS_RAW_H
+#define UPSTREAM_LIBNFS_RAW_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "nfsgather/nfs3.h"
+
+#define NFS3_OK LIBNFS_NFS3_OK
+#define NFS3ERR_PERM LIBNFS_NFS3ERR_PERM
+#define NFS3ERR_NOENT LIBNFS_NFS3ERR_NOENT
+#define NFS3ERR_IO LIBNFS_NFS3ERR_IO
+#define NFS3ERR_NXIO LIBNFS_NFS3ERR_NXIO
+#define NFS3ERR_ACCES LIBNFS_NFS3ERR_ACCES
+#define NFS3ERR_EXIST LIBNFS_NFS3ERR_EXIST
+#define NFS3ERR_XDEV LIBNFS_NFS3ERR_XDEV
+#define NFS3ERR_NODEV LIBNFS_NFS3ERR_NODEV
+#define NFS3ERR_NOTDIR LIBNFS_NFS3ERR_NOTDIR
+#define NFS3ERR_ISDIR LIBNFS_NFS3ERR_ISDIR
+#define NFS3ERR_INVAL LIBNFS_NFS3ERR_INVAL
+#define NFS3ERR_FBIG LIBNFS_NFS3ERR_FBIG
+#define NFS3ERR_NOSPC LIBNFS_NFS3ERR_NOSPC
+#define NFS3ERR_ROFS LIBNFS_NFS3ERR_ROFS
+#define NFS3ERR_MLINK LIBNFS_NFS3ERR_MLINK
+#define NFS3ERR_NAMETOOLONG LIBNFS_NFS3ERR_NAMETOOLONG
+#define NFS3ERR_NOTEMPTY LIBNFS_NFS3ERR_NOTEMPTY
+#define NFS3ERR_DQUOT LIBNFS_NFS3ERR_DQUOT
+#define NFS3ERR_STALE LIBNFS_NFS3ERR_STALE
+#define NFS3ERR_REMOTE LIBNFS_NFS3ERR_REMOTE
+#define NFS3ERR_BADHANDLE LIBNFS_NFS3ERR_BADHANDLE
+#define NFS3ERR_NOT_SYNC LIBNFS_NFS3ERR_NOT_SYNC
+#define NFS3ERR_BAD_COOKIE LIBNFS_NFS3ERR_BAD_COOKIE
+#define NFS3ERR_NOTSUPP LIBNFS_NFS3ERR_NOTSUPP
+#define NFS3ERR_TOOSMALL LIBNFS_NFS3ERR_TOOSMALL
+#define NFS3ERR_SERVERFAULT LIBNFS_NFS3ERR_SERVERFAULT
+#define NFS3ERR_BADTYPE LIBNFS_NFS3ERR_BADTYPE
+#define NFS3ERR_JUKEBOX LIBNFS_NFS3ERR_JUKEBOX
+#define MNT3_OK LIBNFS_MNT3_OK
+#define MNT3ERR_ACCES LIBNFS_MNT3ERR_ACCES
+
+#include <nfsc/libnfs.h> /* first: the others need its rpc_cb */
+
+#include <nfsc/libnfs-raw-mount.h>
+#include <nfsc/libnfs-raw-nfs.h>
+#include <nfsc/libnfs-raw-portmap.h>
+#include <nfsc/libnfs-raw.h>
+
+#undef NFS3_OK
+#undef NFS3ERR_PERM
+#undef NFS3ERR_NOENT
+#undef NFS3ERR_IO
+#undef NFS3ERR_NXIO
+#undef NFS3ERR_ACCES
+#undef NFS3ERR_EXIST
+#undef NFS3ERR_XDEV
+#undef NFS3ERR_NODEV
+#undef NFS3ERR_NOTDIR
+#undef NFS3ERR_ISDIR
+#undef NFS3ERR_INVAL
+#undef NFS3ERR_FBIG
+#undef NFS3ERR_NOSPC
+#undef NFS3ERR_ROFS
+#undef NFS3ERR_MLINK
+#undef NFS3ERR_NAMETOOLONG
+#undef NFS3ERR_NOTEMPTY
+#undef NFS3ERR_DQUOT
+#undef NFS3ERR_STALE
+#undef NFS3ERR_REMOTE
+#undef NFS3ERR_BADHANDLE
+#undef NFS3ERR_NOT_SYNC
+#undef NFS3ERR_BAD_COOKIE
+#undef NFS3ERR_NOTSUPP
+#undef NFS3ERR_TOOSMALL
+#undef NFS3ERR_SERVERFAULT
+#undef NFS3ERR_BADTYPE
+#undef NFS3ERR_JUKEBOX
+#undef MNT3_OK
+#undef MNT3ERR_ACCES
+#undef NFS3_FHSIZE
+#undef NFS3_WRITEVERFSIZE
+#undef NFS3_CREATEVERFSIZE
+#undef NFS3_COOKIEVERFSIZE
+
+#endif
