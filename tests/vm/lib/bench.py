@@ -1,0 +1,240 @@
+"""The set-up of one scenario: its folder, its services and guests, its table of steps.
+
+A scenario is a function that gets a Bench. It starts things through it, does its work
+in `with bench.step(NAME):` blocks and raises to fail. The bench stops everything it
+started in any case, keeps the folder when something failed, and says what failed.
+"""
+import contextlib
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+from . import mountstats
+from .guest import ASK, Guest, GuestError, die_with_parent
+from .services import EXPORT, Ganesha, Knfsd, Proxy, ServiceError, ports_free
+
+MOUNT_POINT = "/mnt"
+
+
+class Skip(Exception):
+    """The scenario has nothing to show in this mode."""
+
+
+class CheckError(Exception):
+    """A comparison came out wrong."""
+
+    def __init__(self, message, output=""):
+        super().__init__(message)
+        self.output = output
+
+
+FAILURES = (GuestError, ServiceError, CheckError, subprocess.SubprocessError, OSError)
+
+
+class Bench:
+    def __init__(self, name, options, image):
+        self.name = name
+        self.options = options
+        self.image = image
+        base = os.environ.get("NFSGATHER_RESULTS") or tempfile.gettempdir()
+        os.makedirs(base, exist_ok=True)
+        self.folder = pathlib.Path(
+            tempfile.mkdtemp(prefix=f"nfsgather-vm-{name}-", dir=base)
+        )
+        # Unix socket names are limited to 107 bytes, so they get a short folder.
+        self.sockets = tempfile.mkdtemp(prefix="ngvm-", dir="/tmp")
+        self.started = []
+        self.guests = []
+        self.rows = []
+        self.failed = False
+        self.notes = []
+
+    @property
+    def quick(self):
+        return self.options.quick
+
+    def say(self, text):
+        print(text, flush=True)
+
+    def note(self, text):
+        """A line below the table."""
+        self.notes.append(text)
+
+    # Steps
+
+    @contextlib.contextmanager
+    def step(self, name):
+        begin = time.monotonic()
+        row = [name, 0.0, "FAILED"]
+        self.rows.append(row)
+        try:
+            yield row
+        except FAILURES as failure:
+            row[1] = time.monotonic() - begin
+            self._print_row(row)
+            self.explain(name, failure)
+            raise
+        else:
+            row[1] = time.monotonic() - begin
+            if row[2] == "FAILED":
+                row[2] = "ok"
+            self._print_row(row)
+
+    def _print_row(self, row):
+        self.say(f"{row[0]:<24} {row[1]:>8.1f}  {row[2]}")
+
+    def explain(self, name, failure):
+        self.failed = True
+        self.say(f"\n--- {self.name}, step {name}: {failure}")
+        text = getattr(failure, "output", "")
+        if text:
+            (self.folder / "failed-step.output").write_text(text)
+            lines = text.rstrip("\n").split("\n")
+            if len(lines) > 60:
+                self.say(f"(the last 60 of {len(lines)} lines)")
+            self.say("\n".join(lines[-60:]))
+        for item in [*self.guests, *self.started]:
+            evidence = item.evidence()
+            if evidence:
+                self.say(f"--- {evidence}")
+        self.say("---")
+
+    # Services and guests
+
+    def start(self, service):
+        self.started.append(service)
+        service.start()
+        return service
+
+    def ganesha(self):
+        upstream = Ganesha(self.folder)
+        with self.step("start ganesha"):
+            self.start(upstream)
+        self.capture(upstream.port)
+        return upstream
+
+    def knfsd(self, **options):
+        upstream = Knfsd(self.image, self.folder, self.sockets, **options)
+        with self.step("boot knfsd"):
+            self.start(upstream)
+        self.capture(upstream.port)
+        return upstream
+
+    def front(self, upstream):
+        """What the client mounts: our daemon if there is one, else the upstream."""
+        if not self.options.proxy:
+            return upstream
+        proxy = Proxy(self.options.proxy, upstream, self.folder)
+        with self.step("start nfsgatherd"):
+            self.start(proxy)
+        self.capture(proxy.port)
+        return proxy
+
+    def client(self, name="client1", memory=768, **options):
+        guest = Guest(
+            name, self.image, self.folder, self.sockets, memory=memory,
+            modules=["nfsv3", "nfsv4"], **options,
+        )  # fmt: skip
+        with self.step(f"boot {name}"):
+            self.guests.append(guest)
+            guest.start()
+        return guest
+
+    def mount(self, guest, front, path=EXPORT):
+        """Mounts on MOUNT_POINT; hard mount, as applications have it."""
+        options = f"vers=3,tcp,nolock,{front.mount_options}"
+        ports = f"port={front.port},mountport={front.mount_port},mountproto=tcp"
+        guest.run(
+            f"mount -t nfs -o {options},{ports} 10.0.2.2:{path} {MOUNT_POINT}", 60
+        )
+
+    def capture(self, port):
+        """With --capture: packets of this port into the folder."""
+        if not self.options.capture:
+            return
+        file = self.folder / f"port-{port}.pcap"
+        log = open(self.folder / "tcpdump.log", "ab")
+        process = subprocess.Popen(
+            ["tcpdump", "-i", "lo", "-U", "-s", "512", "-w", file, "tcp", "port",
+             str(port)],
+            stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+            preexec_fn=die_with_parent,
+        )  # fmt: skip
+        log.close()
+        self.started.append(_Process(process))
+
+    def mount_counts(self, guest):
+        text = guest.run("cat /proc/self/mountstats", 20, channel=ASK)
+        return mountstats.operations(text, MOUNT_POINT)
+
+    # The end
+
+    def close(self):
+        """Stops everything, last started first; a service that will not end in good
+        order is a failure."""
+        for guest in self.guests:
+            guest.kill()
+        for service in reversed(self.started):
+            try:
+                service.stop()
+            except FAILURES as failure:
+                if not self.failed:
+                    self.explain("stop", failure)
+                self.failed = True
+        shutil.rmtree(self.sockets, ignore_errors=True)
+
+    def finish(self, skipped=False):
+        """Prints what is known; keeps or removes the folder."""
+        if skipped:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            return
+        for line in self.notes:
+            self.say(line)
+        total = sum(row[1] for row in self.rows)
+        result = "FAILED" if self.failed else "ok"
+        load = os.getloadavg()[1]
+        self.say(
+            f"{self.name}: {result}, {total:.1f} s in steps"
+            f" (load {load:.1f} on {os.cpu_count()} processors)"
+        )
+        if self.failed or self.options.keep:
+            self.say(f"results kept: {self.folder}")
+        else:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class _Process:
+    """A helper process that ends with the scenario."""
+
+    def __init__(self, process):
+        self.process = process
+
+    def evidence(self):
+        return ""
+
+    def stop(self):
+        self.process.terminate()
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+def on_signals_exit():
+    """A signal ends the run through the same clean-up as a failure."""
+
+    def leave(number, _frame):
+        signal.signal(number, signal.SIG_IGN)
+        sys.exit(128 + number)
+
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, leave)
+
+
+__all__ = ["Bench", "CheckError", "MOUNT_POINT", "Skip", "on_signals_exit", "ports_free"]
