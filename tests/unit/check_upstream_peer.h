@@ -77,6 +77,9 @@ size_t peer_make_reply(uint8_t *record, size_t room_bytes, uint32_t xid,
 void peer_reply(const struct peer_call *call, const void *results, size_t len_bytes);
 void peer_refuse(const struct peer_call *call, uint32_t accept);
 void peer_deny(const struct peer_call *call);
+/* GETATTR results with file id 1; as on_call, the same for each call, NULL answered. */
+void peer_answer_getattr(const struct peer_call *call);
+void peer_answer(struct peer *peer, struct peer_call *call, void *arg);
 
 /* --- the bench --- */
 
@@ -128,6 +131,8 @@ void bench_until_calls(struct bench *bench, unsigned int call_count);
 void bench_until_conns(struct bench *bench, unsigned int conn_count);
 void bench_until(struct bench *bench, bool (*holds)(struct bench *bench, void *arg),
 		 void *arg);
+/* Runs the loop until a timer a little slower than check_every_ms has fired 4 times. */
+void bench_run_ticks(struct bench *bench);
 
 /* --- pieces of XDR --- */
 
