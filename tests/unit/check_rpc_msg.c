@@ -257,19 +257,22 @@ START_TEST(other_flavors_are_rejected)
 }
 END_TEST
 
-/* Any flavor of verifier, 0 to 400 bytes of it (_i). */
+/* Any flavor of verifier, 0 to 400 bytes of it. */
 START_TEST(verifiers_are_skipped)
 {
 	char body[MAX_AUTH_BYTES] = { 0 };
-	struct opaque_auth verifier = { .oa_flavor = 77,
-					.oa_base = body,
-					.oa_length = (u_int)_i };
-	struct rpc_header header;
-	size_t args_off;
 
-	make_call(_null_auth, verifier);
-	ck_assert_int_eq(decode(&header, &args_off), RPC_DECODE_OK);
-	ck_assert_uint_eq(args_off, bytes.len - 4);
+	for (u_int len = 0; len <= MAX_AUTH_BYTES; len++) {
+		struct opaque_auth verifier = { .oa_flavor = 77,
+						.oa_base = body,
+						.oa_length = len };
+		struct rpc_header header;
+		size_t args_off;
+
+		make_call(_null_auth, verifier);
+		ck_assert_int_eq(decode(&header, &args_off), RPC_DECODE_OK);
+		ck_assert_uint_eq(args_off, bytes.len - 4);
+	}
 }
 END_TEST
 
@@ -482,7 +485,7 @@ int main(void)
 	tcase_add_loop_test(creds, reads_auth_none, 0, 6);
 	tcase_add_loop_test(creds, reads_auth_none, 397, 401);
 	tcase_add_loop_test(creds, other_flavors_are_rejected, 0, 5);
-	tcase_add_loop_test(headers, verifiers_are_skipped, 0, 401);
+	tcase_add_test(headers, verifiers_are_skipped);
 	tcase_add_loop_test(headers, long_bodies_are_bad, 0, 6);
 	tcase_add_test(headers, cut_off_header_is_no_call);
 	tcase_add_loop_test(headers, reply_is_no_call, 0, 2);
