@@ -1,9 +1,10 @@
 /*
  * The raw interface of libnfs, for the files of this folder that call it.
  *
- * libnfs declares the statuses of NFS and MOUNT under the same names as nfsgather/nfs3.h;
- * here they are given other names on the way in, so that both can be used in one file.
- * libnfs also has types called `name`, `groups` and `exports`: no variable may be.
+ * libnfs declares the statuses of NFS and MOUNT under the same names as
+ * nfsgather/nfs3.h; here they are given other names on the way in, so that both can be
+ * used in one file. libnfs also has types called `name`, `groups` and `exports`: no
+ * variable may be.
  */
 #ifndef UPSTREAM_LIBNFS_RAW_H
 #define UPSTREAM_LIBNFS_RAW_H

@@ -1,9 +1,10 @@
 /*
- * An upstream as a whole: which connection a call goes to, how its answer gets back, what
- * the log is told, and what the upstream's clock is thought to be.
+ * An upstream as a whole: which connection a call goes to, how its answer gets back,
+ * what the log is told, and what the upstream's clock is thought to be.
  *
- * The hard case: answers are noted from inside libnfs and from inside submit(), but done()
- * may submit again, so it runs from an event of its own, a bounded number a turn.
+ * The hard case: answers are noted from inside libnfs and from inside submit(), but
+ * done() may submit again, so it runs from an event of its own, a bounded number a
+ * turn.
  *
  * Not promised: an order between calls on different connections.
  */

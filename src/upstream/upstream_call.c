@@ -1,15 +1,16 @@
 /*
  * From struct nfs_call to libnfs and from libnfs' result structs to bytes.
  *
- * The hard case: libnfs calls back with a decoded struct that dies with the callback, so
- * results are encoded again there and then, with libnfs' own coders. Those check the room
- * for strings and words but not for fixed opaques and padding: room is kept behind what
- * they are told of, and the end is checked.
+ * The hard case: libnfs calls back with a decoded struct that dies with the callback,
+ * so results are encoded again there and then, with libnfs' own coders. Those check the
+ * room for strings and words but not for fixed opaques and padding: room is kept behind
+ * what they are told of, and the end is checked.
  *
  * Not promised: protection from an upstream that is hostile or broken inside a record.
- * libnfs' decoders read a verifier past the end of a record cut off before it, trust array
- * lengths, and recurse once per directory entry. A name that contains a NUL byte comes back
- * cut off there. Padding is zeroed, bytes after the results are dropped, and failed GETACL
+ * libnfs' decoders read a verifier past the end of a record cut off before it, trust
+ * array lengths, and recurse once per directory entry (a record full of them takes more
+ * than 4 and less than 8 MiB of stack). A name that contains a NUL byte comes back cut
+ * off there. Padding is zeroed, bytes after the results are dropped, and failed GETACL
  * and SETACL come without attributes.
  */
 #include "upstream/upstream_call.h"
@@ -23,7 +24,7 @@
 #include "wire/nfs_proc.h"
 
 enum {
-	/* The longest opaque that is encoded unchecked is a version 1 handle. */
+	/* Verifiers (8 bytes) and padding are encoded unchecked. */
 	ROOM_BEHIND_BYTES = 64,
 	/* More than any record libnfs takes can decode to. */
 	RESULTS_MAX_BYTES = UPSTREAM_READ_MAX_BYTES + 8192,

@@ -17,9 +17,10 @@ enum {
 	/* READDIR and READDIRPLUS: libnfs decodes and encodes entries recursively. */
 	UPSTREAM_READDIR_MAX_BYTES = 256 * 1024,
 	/*
-	 * libnfs encodes a call's header and arguments (a WRITE's payload apart) into 4096
-	 * bytes and does not check all it writes: names, paths and ACLs of one call must
-	 * leave room for the rest (a credential of 400 bytes, two handles, attributes).
+	 * libnfs encodes a call's header and arguments (a WRITE's payload apart) into
+	 * 4096 bytes and does not check all it writes: names, paths and ACLs of one
+	 * call must leave room for the rest (a credential of 400 bytes, two handles,
+	 * attributes).
 	 */
 	UPSTREAM_STRINGS_MAX_BYTES = 3072,
 };

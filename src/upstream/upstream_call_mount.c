@@ -2,8 +2,8 @@
  * MOUNT, versions 1 and 3 (RFC 1813 s5.2, RFC 1094 appendix A).
  *
  * The hard case: MNT of version 1 answers a handle of another NFS version; it is not
- * offered. All else is the same in both. Not promised: lists longer than a record libnfs
- * takes (1 MiB).
+ * offered. All else is the same in both. Not promised: lists longer than a record
+ * libnfs takes (1 MiB).
  */
 #include "upstream/upstream_call.h"
 

@@ -5,9 +5,10 @@
  *             ^   any of these, on failure: BACKOFF          |
  *             +----------------- BACKOFF <-------------------+
  *
- * The hard case: nearly everything that goes wrong is noticed while libnfs is on the stack,
- * or inside submit(), where the context may not be destroyed. There the reason is noted
- * in conn->broken, and the next step from the event loop breaks the connection.
+ * The hard case: nearly everything that goes wrong is noticed while libnfs is on the
+ * stack, or inside submit(), where the context may not be destroyed. There the reason
+ * is noted in conn->broken, and the next step from the event loop breaks the
+ * connection.
  *
  * Not promised: noticing a dead peer on an idle connection faster than keepalive does.
  */
@@ -54,21 +55,16 @@ static void conn_set_state(struct upstream_conn *conn, enum upstream_conn_state 
 	conn->state = state;
 }
 
-static struct timeval from_ms(unsigned int ms)
-{
-	return (struct timeval){ .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 };
-}
-
 static void conn_set_timer(struct upstream_conn *conn, unsigned int delay_ms)
 {
-	const struct timeval delay = from_ms(delay_ms);
+	const struct timeval delay = upstream_timeval(delay_ms);
 
 	event_add(conn->timer, &delay);
 }
 
 void upstream_conn_retry_later(struct upstream_conn *conn, unsigned int delay_ms)
 {
-	const struct timeval delay = from_ms(delay_ms);
+	const struct timeval delay = upstream_timeval(delay_ms);
 
 	event_add(conn->retry_event, &delay);
 }
@@ -129,7 +125,7 @@ static void conn_fail(struct upstream_conn *conn, const char *why)
 		conn_set_state(conn, UPSTREAM_CONN_IDLE);
 	}
 	if (idle_close)
-		return; /* servers close idle connections; only failing to return is news */
+		return; /* servers do that; only failing to return is news */
 	if (conn->program == PROGRAM_NFS)
 		upstream_note_down(upstream, reason);
 	else if (log_limit_allows(&upstream->mount_limit, clock_now(upstream->clock)))

@@ -1,6 +1,7 @@
 /*
- * One connection slot of an upstream: a TCP connection when there is one, the calls bound
- * to it always. Calls never change their slot, so their order survives reconnects.
+ * One connection slot of an upstream: a TCP connection when there is one, the calls
+ * bound to it always. Calls never change their slot, so their order survives
+ * reconnects.
  *
  *   submit --> queued --> sent --> finished (upstream_finish)
  *                          ^ |
@@ -64,7 +65,10 @@ struct upstream_conn {
 	unsigned int index; /* for log lines; the MOUNT connection comes last */
 	uint32_t program;   /* PROGRAM_NFS or PROGRAM_MOUNT */
 	uint16_t configured_port;
-	enum upstream_conn_state state; /* upstream_conn_set_state() only */
+	bool was_up; /* ever */
+	/* After a bad record: one call at a time until those out are answered. */
+	bool careful;
+	enum upstream_conn_state state; /* written by conn_set_state() only */
 
 	struct upstream_link link;		/* CONNECTING, UP */
 	struct upstream_resolve *resolve;	/* RESOLVING, else NULL */
@@ -73,8 +77,7 @@ struct upstream_conn {
 	/* Attempts since the last connection; picks the address among several. */
 	unsigned int attempts;
 	unsigned int backoff_ms;
-	bool was_up; /* ever */
-	/* By state: the attempt's time limit, the backoff, the idle MOUNT connection. */
+	/* By state: the attempt's time limit, the backoff, MOUNT's idle time. */
 	struct event *timer;
 
 	struct upstream_request_list queued;
@@ -84,9 +87,7 @@ struct upstream_conn {
 	unsigned int on_wire_count;
 	size_t on_wire_bytes;
 	struct upstream_cred cred; /* set on the context */
-	/* One call at a time until all that were out are answered: after a bad reply. */
-	bool careful;
-	/* Set by callbacks: the connection is to be broken for this once libnfs returned. */
+	/* Set by callbacks: break the connection for this once libnfs returned. */
 	const char *broken;
 	struct event *retry_event; /* memory was short, or broken from submit() */
 
@@ -115,7 +116,7 @@ void upstream_conn_cancel_all(struct upstream_conn *conn);
 /* --- between upstream_conn.c and upstream_flight.c --- */
 
 void upstream_flights_init(struct upstream_conn *conn);
-/* In state UP: hands over what the limits allow, re-sends first. May set conn->broken. */
+/* In state UP: hands over what the limits allow. May set conn->broken. */
 void upstream_flights_pump(struct upstream_conn *conn);
 /* The context is gone: all that was on the wire is to be sent again. */
 void upstream_flights_lost(struct upstream_conn *conn);

@@ -52,7 +52,7 @@ struct upstream {
 	bool running_done; /* done() is on the stack */
 	bool closing;
 
-	/* Re-sent calls whose error is to be looked into once there is memory for it. */
+	/* Re-sent calls whose error is looked into once there is memory for it. */
 	struct upstream_request_list replay_waiting;
 	struct event *replay_event;
 
@@ -70,8 +70,9 @@ uint64_t upstream_clock_estimate_ns(const struct upstream *upstream);
 void upstream_clock_learn(struct upstream *upstream, uint64_t ctime_ns);
 
 /*
- * The call has its answer (takes `results`, NULL unless ANSWERED). Only notes it: done()
- * runs later, from the loop, after a look into it if it is one of our own re-sends.
+ * The call has its answer (takes `results`, NULL unless ANSWERED). Only notes it:
+ * done() runs later, from the loop, after a look into it if it is one of our own
+ * re-sends.
  */
 void upstream_finish(struct upstream *upstream, struct upstream_request *request,
 		     enum upstream_outcome outcome, struct buf *results);

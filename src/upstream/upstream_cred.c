@@ -42,7 +42,8 @@ int upstream_cred_apply(struct upstream_cred *now, struct rpc_context *rpc,
 		}
 		memcpy(auth->ah_cred.oa_base, cred->body, cred->body_len);
 	}
-	rpc_set_auth(rpc, auth);
+	rpc_set_auth(rpc, auth); /* libnfs owns it from here on */
+	/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): see above */
 	now->known = true;
 	now->flavor = cred->flavor;
 	now->body_len = cred->body_len;

@@ -1,11 +1,11 @@
 /*
  * The calls of one connection: queued, sent, sent again, answered.
  *
- * The hard case: a call whose reply did not come may have run. It goes out again with its
- * xid, in its old place, before anything newer; sent_count tells that it did. An
- * undecodable reply is not an answer: the connection is broken, and its calls then go
- * out one at a time, so that the one that brings such replies is known; it fails when it
- * has brought bad_replies_max.
+ * The hard case: a call whose reply did not come may have run. It goes out again with
+ * its xid, in its old place, before anything newer; sent_count tells that it did. An
+ * undecodable reply is not an answer: the connection is broken and the call sent again,
+ * until it has brought bad_replies_max of them and fails. Where libnfs does not tell
+ * which call it was, calls then go out one at a time, which shows it.
  *
  * Not promised: that a call ran only once.
  */
@@ -39,7 +39,7 @@ static const char *const bad_reply_texts[] = {
 	"Unknown rpc response from server",
 };
 
-/* ... and, as errors of the context, of a record that belongs to no call or is too long. */
+/* ... and, as errors of the context, of a record of no call or too long a one. */
 static const char *const bad_record_texts[] = {
 	"garbage pdu",
 	"Incoming PDU exceeds limit",
@@ -98,7 +98,7 @@ static void flight_finish(struct upstream_flight *flight, enum upstream_outcome 
 	upstream_finish(upstream, flight_end(flight), outcome, results);
 }
 
-/* A reply that is none. The call stays, to be sent again, unless it was warned enough. */
+/* A reply that is none. The call stays, to be sent again, unless it had enough. */
 static void flight_bad_reply(struct upstream_flight *flight, const char *why)
 {
 	struct upstream_conn *conn = flight->conn;
@@ -112,7 +112,6 @@ static void flight_bad_reply(struct upstream_flight *flight, const char *why)
 			 upstream->name, call->program, call->proc, why,
 			 gives_up ? "the call fails" : "sending the call again");
 	conn->broken = "unusable reply";
-	conn->careful = true;
 	if (gives_up)
 		flight_finish(flight, UPSTREAM_SYSTEM_ERR, NULL);
 }
@@ -172,7 +171,7 @@ static void flight_on_error(struct upstream_flight *flight, const char *text)
 			return;
 		}
 	}
-	/* anything else: the connection failed under the call, rpc_service() says how */
+	/* the connection failed under the call; rpc_service() says how */
 	if (flight->conn->broken == NULL)
 		flight->conn->broken = "connection failed";
 }
@@ -343,10 +342,8 @@ void upstream_flights_pump(struct upstream_conn *conn)
 		}
 	}
 	if (was_silent && conn->on_wire_count > 0) {
-		const struct timeval every = {
-			.tv_sec = conn->upstream->tuning.check_every_ms / 1000,
-			.tv_usec = conn->upstream->tuning.check_every_ms % 1000 * 1000,
-		};
+		const struct timeval every =
+			upstream_timeval(conn->upstream->tuning.check_every_ms);
 
 		conn->heard_at = clock_now(conn->upstream->clock);
 		conn->received_bytes = upstream_socket_received_bytes(conn->link.fd);

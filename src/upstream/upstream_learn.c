@@ -1,8 +1,8 @@
 /*
  * Looks through results of NFS calls for times and limits.
  *
- * The hard case: the server keeps the verifier of an EXCLUSIVE CREATE in the times of the
- * new file, so those replies say nothing about its clock.
+ * The hard case: the server keeps the verifier of an EXCLUSIVE CREATE in the times of
+ * the new file, so those replies say nothing about its clock.
  */
 #include "upstream/upstream_learn.h"
 

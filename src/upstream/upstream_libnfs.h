@@ -21,14 +21,17 @@ struct upstream_config {
 	const char *server; /* host name or numeric address */
 	uint16_t port;	    /* 0: ask the upstream's rpcbind */
 	uint16_t mount_port;
-	unsigned int
-		connections; /* 1..16; with more than one, the first carries no bulk */
+	/* 1..16; with more than one, the first carries no bulk */
+	unsigned int connections;
 	struct stats *stats; /* outlives the upstream */
 };
 
 /* Starts connecting; the upstream need not be there. NULL when memory is short. */
 struct upstream *upstream_libnfs_new(const struct upstream_config *config);
-/* Completes every call held with UPSTREAM_CANCELLED and closes the connections (RST). */
+/*
+ * Completes every call held with UPSTREAM_CANCELLED and closes the connections (RST).
+ * Not from inside done().
+ */
 void upstream_libnfs_free(struct upstream *upstream);
 
 extern const struct upstream_ops upstream_libnfs_ops;

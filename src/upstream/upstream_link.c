@@ -3,8 +3,9 @@
  *
  * The hard case: libnfs calls back from inside rpc_service() and from inside
  * rpc_destroy_context(), where neither may a call be made nor the context go away. So
- * callbacks only take notes, and the owner acts in on_serviced(), after libnfs returned.
- * libnfs' own reconnecting is never on: it resumes a half-read reply at the wrong byte.
+ * callbacks only take notes, and the owner acts in on_serviced(), after libnfs
+ * returned. libnfs' own reconnecting is never on: it resumes a half-read reply at the
+ * wrong byte.
  */
 #include "upstream/upstream_link.h"
 

@@ -29,7 +29,7 @@ struct upstream_link {
 	enum upstream_link_connected connected;
 	/* Callbacks of libnfs that run now come from tearing down and mean nothing. */
 	bool closing;
-	/* libnfs is on the stack: no call may be made on the context, nor may it go away. */
+	/* libnfs is on the stack: no call may be made, nor may the context go away. */
 	bool servicing;
 	char error[160]; /* why opening or servicing failed */
 	/*
@@ -48,16 +48,16 @@ MUST_CHECK int upstream_link_init(struct upstream_link *link, struct event_base 
 void upstream_link_fini(struct upstream_link *link);
 
 /*
- * Starts connecting to a numeric address. 0, or -errno with link->error set and the link
- * closed. on_serviced() does not run inside.
+ * Starts connecting to a numeric address. 0, or -errno with link->error set and the
+ * link closed. on_serviced() does not run inside.
  */
 MUST_CHECK int upstream_link_open(struct upstream_link *link, const char *address,
 				  uint16_t port);
 /* Resets the connection. Not from inside a libnfs callback. */
 void upstream_link_close(struct upstream_link *link);
-/* Looks up the descriptor and the events anew; after each service and each call made. */
+/* Looks up descriptor and events anew; after each service and each call made. */
 void upstream_link_watch(struct upstream_link *link);
-/* Sends what is queued as far as the socket takes it. 0, or -EIO with link->error set. */
+/* Sends what the socket takes of what is queued. 0, or -EIO with link->error set. */
 MUST_CHECK int upstream_link_flush(struct upstream_link *link);
 
 #endif

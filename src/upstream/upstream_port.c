@@ -1,6 +1,7 @@
 /*
- * Port lookup over the portmapper protocol (RFC 1833): version 2 first for IPv4, version
- * 3 first for IPv6 (version 2 knows only IPv4), the other one if the first finds nothing.
+ * Port lookup over the portmapper protocol (RFC 1833): version 2 first for IPv4,
+ * version 3 first for IPv6 (version 2 knows only IPv4), the other one if the first
+ * finds nothing.
  *
  * The hard case: each answer comes on a context that cannot be used from inside libnfs'
  * callback, so the callback only notes the answer and the next step is taken after it.
@@ -31,23 +32,32 @@ struct upstream_port_query {
 	void *arg;
 };
 
+/* Reads ".N", N at most 255, backwards from *end; moves *end to the dot. */
+static bool uaddr_byte(const char *uaddr, const char **end, unsigned int *byte)
+{
+	const char *at = *end;
+	unsigned int place = 1;
+
+	*byte = 0;
+	while (at > uaddr && at[-1] >= '0' && at[-1] <= '9' && place <= 100) {
+		*byte += (unsigned int)(*--at - '0') * place;
+		place *= 10;
+	}
+	if (at == *end || at == uaddr || at[-1] != '.' || *byte > 255)
+		return false;
+	*end = at - 1;
+	return true;
+}
+
 uint16_t upstream_port_of_uaddr(const char *uaddr)
 {
-	const char *low = strrchr(uaddr, '.');
-	const char *high = low;
-	unsigned int high_byte;
-	unsigned int low_byte;
-	char after;
+	const char *end = uaddr + strlen(uaddr);
+	unsigned int high;
+	unsigned int low;
 
-	if (low == NULL)
+	if (!uaddr_byte(uaddr, &end, &low) || !uaddr_byte(uaddr, &end, &high))
 		return 0;
-	while (high > uaddr && *--high != '.')
-		;
-	if (*high != '.' ||
-	    sscanf(high, ".%3u.%3u%c", &high_byte, &low_byte, &after) != 2 ||
-	    high_byte > 255 || low_byte > 255)
-		return 0;
-	return (uint16_t)(high_byte << 8 | low_byte);
+	return (uint16_t)(high << 8 | low);
 }
 
 static void port_free(struct upstream_port_query *query)

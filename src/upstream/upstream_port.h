@@ -10,9 +10,9 @@ struct event_base;
 struct upstream_port_query;
 
 /*
- * Starts asking at `address` (numeric); NULL when memory is short. done() runs once, from
- * the loop, never inside start, unless cancelled: `port` 0 means not found, with the
- * reason in `why`. The query is gone when done() returns. No time limit of its own.
+ * Starts asking at `address` (numeric); NULL when memory is short. done() runs once,
+ * from the loop, never inside start, unless cancelled: `port` 0 means not found, with
+ * the reason in `why`. The query is gone when done() returns. No time limit of its own.
  */
 struct upstream_port_query *
 upstream_port_ask(struct event_base *base, const char *address, uint16_t rpcbind_port,

@@ -2,19 +2,19 @@
  * Errors that our own re-sending of non-idempotent calls brings about.
  *
  * After a reconnect the server does not know a call again (its cache of replies goes by
- * source port), so one that had run comes back as NOENT, EXIST or NOT_SYNC. What the client
- * is to see:
+ * source port), so one that had run comes back as NOENT, EXIST or NOT_SYNC. What the
+ * client is to see:
  *
  *   REMOVE, RMDIR    NOENT     OK
  *   RENAME           NOENT     OK if the target is there
  *   MKDIR, SYMLINK, MKNOD, GUARDED CREATE
- *                    EXIST     OK if there is one of that type, made since we first sent
- *   LINK             EXIST     OK if it is that file, changed since we first sent
+ *                    EXIST     OK if one of that type is there, made since we sent
+ *   LINK             EXIST     OK if it is that file, changed since we sent
  *   SETATTR          NOT_SYNC  OK if all is as it was to be set
  *
- * The hard case: telling our own work from another client's. "Since" is by the upstream's
- * clock as estimated when the call was first sent; without an estimate the error stands,
- * for a lock file taken twice is worse than one reported as taken.
+ * The hard case: telling our own work from another client's. "Since" is by the
+ * upstream's clock as estimated when the call was first sent; without an estimate the
+ * error stands, for a lock file taken twice is worse than one reported as taken.
  *
  * Not promised: the right answer when another client did the same thing between our two
  * sendings.
@@ -387,10 +387,8 @@ bool upstream_replay_start(struct upstream *upstream, struct upstream_request *r
 	}
 	replay = replay_new(upstream, request, rule);
 	if (replay == NULL) {
-		const struct timeval delay = {
-			.tv_sec = upstream->tuning.memory_retry_ms / 1000,
-			.tv_usec = upstream->tuning.memory_retry_ms % 1000 * 1000,
-		};
+		const struct timeval delay =
+			upstream_timeval(upstream->tuning.memory_retry_ms);
 
 		TAILQ_INSERT_TAIL(&upstream->replay_waiting, request, link);
 		event_add(upstream->replay_event, &delay);

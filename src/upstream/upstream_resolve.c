@@ -1,9 +1,9 @@
 /*
  * Host names through evdns, numeric addresses directly.
  *
- * The hard case: a cancelled evdns lookup still calls back later, so its memory outlives
- * the cancel and is freed by that last callback. IPv6 scope ids are not supported: libnfs
- * would drop them.
+ * The hard case: a cancelled evdns lookup still calls back later, so its memory
+ * outlives the cancel and is freed by that last callback. IPv6 scope ids are not
+ * supported: libnfs would drop them.
  */
 #include "upstream/upstream_resolve.h"
 

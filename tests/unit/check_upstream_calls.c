@@ -1,6 +1,6 @@
 /*
- * Every procedure through libnfs and back, byte for byte: the arguments that the peer sees
- * are those the call was decoded from, the results are those the peer sent.
+ * Every procedure through libnfs and back, byte for byte: the arguments that the peer
+ * sees are those the call was decoded from, the results are those the peer sent.
  */
 #include <stdlib.h>
 #include <string.h>

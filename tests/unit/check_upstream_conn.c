@@ -1,6 +1,6 @@
 /*
- * Connections: credentials on them, silence, the MOUNT connection, socket options, and what
- * the log hears.
+ * Connections: credentials on them, silence, the MOUNT connection, socket options, and
+ * what the log hears.
  */
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -57,7 +57,7 @@ static void make_creds(struct rpc_cred cred[4])
 
 START_TEST(each_call_carries_its_credential_byte_for_byte)
 {
-	static const unsigned int order[] = { 0, 0, 1, 2, 0, 3, 2, 2, 1 };
+	static const unsigned int order[] = { 0, 0, 1, 2, 0, 3, 2, 2, 1, 0 };
 	enum { COUNT = sizeof(order) / sizeof(order[0]) };
 	struct bench *bench = bench_new();
 	struct rpc_cred cred[4];
@@ -69,7 +69,7 @@ START_TEST(each_call_carries_its_credential_byte_for_byte)
 	for (i = 0; i < COUNT; i++)
 		sent[i] = send_as(bench, &cred[order[i]]);
 	bench_until_calls(bench, COUNT);
-	/* and again on a new connection, which starts with none */
+	/* and again on a new connection, which starts with none, not with the last */
 	peer_hang_up(&bench->peer->conn[0]);
 	bench->peer->on_call = peer_answer;
 	bench_until_done(bench, COUNT);

@@ -80,6 +80,8 @@ void peer_deny(const struct peer_call *call);
 /* GETATTR results with file id 1; as on_call, the same for each call, NULL answered. */
 void peer_answer_getattr(const struct peer_call *call);
 void peer_answer(struct peer *peer, struct peer_call *call, void *arg);
+/* As on_call: GETATTR results whose file id is the number of the handle asked for. */
+void peer_answer_by_number(struct peer *peer, struct peer_call *call, void *arg);
 
 /* --- the bench --- */
 
@@ -122,8 +124,11 @@ struct sent *sent_new(struct bench *bench, uint32_t program, uint32_t version,
 		      uint32_t proc, const void *args, size_t len_bytes);
 void sent_free(struct sent *sent);
 void sent_submit(struct sent *sent);
-/* GETATTR of a handle made of `number`; submitted. */
+/* GETATTR of a handle made of `number` (below 256); submitted. */
 struct sent *send_getattr(struct bench *bench, uint32_t number);
+/* WRITE of `len` zero bytes; submitted. */
+struct sent *send_write(struct bench *bench, uint32_t fh, uint64_t offset, size_t len,
+			uint32_t stable);
 
 /* Runs the loop until done() or the peer has that many; fails the test after 20 s. */
 void bench_until_done(struct bench *bench, unsigned int done_count);
@@ -154,5 +159,10 @@ void put_post_attr(struct bytes *bytes, uint32_t type, uint64_t fileid,
 		   uint32_t ctime_s);
 void put_wcc(struct bytes *bytes, uint32_t ctime_s);
 void put_no_wcc(struct bytes *bytes);
+/* An ACL as in NFSACL: a limit and that many entries. */
+void put_aces(struct bytes *bytes, uint32_t limit, uint32_t count);
+/* Whole results, in place of what was there. */
+void put_getattr_ok(struct bytes *results, uint64_t fileid);
+void put_write_ok(struct bytes *results);
 
 #endif

@@ -9,66 +9,6 @@
 #include "unit/unit.h"
 #include "wire/rpc_msg.h"
 
-static void getattr_ok(struct bytes *results, uint64_t fileid)
-{
-	results->len = 0;
-	put_u32(results, NFS3_OK);
-	put_attr(results, NFS3_REG, fileid, 100, 0);
-}
-
-static struct sent *send_write(struct bench *bench, uint32_t fh, uint64_t offset,
-			       size_t len, uint32_t stable)
-{
-	struct bytes args = { .len = 0 };
-	uint8_t *payload = calloc(1, len + 1);
-	struct sent *sent;
-
-	ck_assert_uint_lt(len, 8000);
-	put_fh(&args, fh, 32);
-	put_u64(&args, offset);
-	put_u32(&args, (uint32_t)len);
-	put_u32(&args, stable);
-	put_opaque(&args, payload, len);
-	free(payload);
-	sent = sent_new(bench, PROGRAM_NFS, 3, NFS3_PROC_WRITE, args.data, args.len);
-	sent_submit(sent);
-	return sent;
-}
-
-static struct sent *send_commit(struct bench *bench, uint32_t fh)
-{
-	struct bytes args = { .len = 0 };
-	struct sent *sent;
-
-	put_fh(&args, fh, 32);
-	put_u64(&args, 0);
-	put_u32(&args, 0);
-	sent = sent_new(bench, PROGRAM_NFS, 3, NFS3_PROC_COMMIT, args.data, args.len);
-	sent_submit(sent);
-	return sent;
-}
-
-static void write_ok(struct bytes *results)
-{
-	results->len = 0;
-	put_u32(results, NFS3_OK);
-	put_wcc(results, 100);
-	put_u32(results, 1);
-	put_u32(results, NFS3_UNSTABLE);
-	put_fixed(results, "\x81\x72\x63\x54\x45\x36\x27\x18", 8);
-}
-
-/* Answers every call with the GETATTR results of its own handle's number. */
-static void answer_all(struct peer *peer, struct peer_call *call, void *arg)
-{
-	struct bytes results;
-
-	(void)peer;
-	(void)arg;
-	getattr_ok(&results, call->args[4]);
-	peer_reply(call, results.data, results.len);
-}
-
 START_TEST(calls_wait_until_the_upstream_is_there)
 {
 	struct bench *bench = bench_new();
@@ -84,7 +24,7 @@ START_TEST(calls_wait_until_the_upstream_is_there)
 		event_base_loop(bench->base, EVLOOP_NONBLOCK);
 	ck_assert_uint_eq(bench->done_count, 0);
 	peer_listen(bench->peer);
-	bench->peer->on_call = answer_all;
+	bench->peer->on_call = peer_answer_by_number;
 	bench_until_done(bench, 3);
 	for (i = 0; i < 3; i++) {
 		ck_assert_uint_eq(sent[i]->done_order, i + 1);
@@ -110,7 +50,7 @@ START_TEST(a_cut_connection_means_the_same_calls_in_the_same_order_again)
 		sent[i] = send_getattr(bench, i);
 	bench_until_calls(bench, COUNT);
 	/* one from the middle is answered, so the rest is not just all again */
-	getattr_ok(&results, 1);
+	put_getattr_ok(&results, 1);
 	peer_reply(&bench->peer->call[ANSWERED_FIRST], results.data, results.len);
 	bench_until_done(bench, 1);
 	peer_hang_up(&bench->peer->conn[0]);
@@ -200,7 +140,7 @@ START_TEST(a_getattr_reply_cut_at_any_byte)
 
 	bench->tuning.backoff_max_ms = 2;
 	bench_start(bench);
-	getattr_ok(&results, 42);
+	put_getattr_ok(&results, 42);
 	check_cut_reply(bench, send_one_getattr, &results);
 	bench_free(bench);
 }
@@ -213,7 +153,7 @@ START_TEST(a_write_reply_cut_at_any_byte)
 
 	bench->tuning.backoff_max_ms = 2;
 	bench_start(bench);
-	write_ok(&results);
+	put_write_ok(&results);
 	check_cut_reply(bench, send_one_write, &results);
 	bench_free(bench);
 }
@@ -267,7 +207,7 @@ static void poison_one(struct peer *peer, struct peer_call *call, void *arg)
 		poison->bad_replies++;
 		poison->spoil(call);
 	} else {
-		answer_all(peer, call, NULL);
+		peer_answer_by_number(peer, call, NULL);
 	}
 }
 
@@ -276,7 +216,7 @@ static void spoil_short(struct peer_call *call)
 {
 	struct bytes results;
 
-	getattr_ok(&results, 3);
+	put_getattr_ok(&results, 3);
 	peer_reply(call, results.data, 44);
 }
 
@@ -358,7 +298,7 @@ START_TEST(a_write_cut_while_being_sent_goes_out_whole_again)
 	ck_assert_uint_eq(bench->peer->call[0].args_len, head.len + LEN);
 	ck_assert_int_eq(memcmp(bench->peer->call[0].args, args, head.len + LEN), 0);
 	ck_assert_uint_eq(sent->request.sent_count, 2);
-	write_ok(&results);
+	put_write_ok(&results);
 	peer_reply(&bench->peer->call[0], results.data, results.len);
 	bench_until_done(bench, 1);
 	free(args);

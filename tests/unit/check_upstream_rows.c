@@ -1,6 +1,6 @@
 /*
- * Arguments and results of every procedure, written out by hand from the RFCs: what must
- * go through libnfs and back unchanged.
+ * Arguments and results of every procedure, written out by hand from the RFCs: what
+ * must go through libnfs and back unchanged.
  */
 #include "unit/check_upstream_rows.h"
 
@@ -37,34 +37,29 @@ static void args_dirop_longest(struct bytes *args)
 	put_text(args, text);
 }
 
+static void put_words(struct bytes *bytes, const uint32_t *words, size_t count)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		put_u32(bytes, words[i]);
+}
+
 /* every attribute set, times by the client */
 static void put_sattr_all(struct bytes *args)
 {
-	put_u32(args, 1);
-	put_u32(args, 0751);
-	put_u32(args, 1);
-	put_u32(args, 31);
-	put_u32(args, 1);
-	put_u32(args, 32);
-	put_u32(args, 1);
-	put_u64(args, 0x8000000000000001u);
-	put_u32(args, 2);
-	put_u32(args, 33);
-	put_u32(args, 34);
-	put_u32(args, 2);
-	put_u32(args, 35);
-	put_u32(args, 36);
+	static const uint32_t words[] = { 1, 0751, 1,  31, 1, 32, 1, 0x80000000,
+					  1, 2,	   33, 34, 2, 35, 36 };
+
+	put_words(args, words, sizeof(words) / sizeof(words[0]));
 }
 
 /* nothing set, but one time to the server's */
 static void put_sattr_few(struct bytes *args)
 {
-	put_u32(args, 0);
-	put_u32(args, 0);
-	put_u32(args, 0);
-	put_u32(args, 0);
-	put_u32(args, 1);
-	put_u32(args, 0);
+	static const uint32_t words[] = { 0, 0, 0, 0, 1, 0 };
+
+	put_words(args, words, sizeof(words) / sizeof(words[0]));
 }
 
 static void args_setattr(struct bytes *args)
@@ -227,19 +222,6 @@ static void args_getacl(struct bytes *args)
 {
 	put_fh(args, 14, 64);
 	put_u32(args, 0xf);
-}
-
-void put_aces(struct bytes *bytes, uint32_t limit, uint32_t count)
-{
-	uint32_t i;
-
-	put_u32(bytes, limit);
-	put_u32(bytes, count);
-	for (i = 0; i < count; i++) {
-		put_u32(bytes, i % 2 == 0 ? 0x1 : 0x1002);
-		put_u32(bytes, 1000 + i);
-		put_u32(bytes, i % 8);
-	}
 }
 
 static void args_setacl(struct bytes *args)
@@ -461,12 +443,7 @@ static void res_pathconf(struct bytes *results)
 {
 	put_u32(results, NFS3_OK);
 	put_post_attr(results, NFS3_DIR, 610, 100);
-	put_u32(results, 32000);
-	put_u32(results, 255);
-	put_u32(results, 1);
-	put_u32(results, 1);
-	put_u32(results, 0);
-	put_u32(results, 1);
+	put_words(results, (const uint32_t[]){ 32000, 255, 1, 1, 0, 1 }, 6);
 }
 
 static void res_commit(struct bytes *results)
@@ -618,4 +595,5 @@ const struct upstream_row upstream_rows[] = {
 	ACL(SETACL, args_setacl, res_setacl),
 	ACL(SETACL, args_setacl_longest, res_fail_no_attr),
 };
-const unsigned int upstream_row_count = sizeof(upstream_rows) / sizeof(upstream_rows[0]);
+const unsigned int upstream_row_count =
+	sizeof(upstream_rows) / sizeof(upstream_rows[0]);

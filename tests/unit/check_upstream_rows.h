@@ -19,7 +19,4 @@ struct upstream_row {
 extern const struct upstream_row upstream_rows[];
 extern const unsigned int upstream_row_count;
 
-/* An ACL as in NFSACL: a limit and that many entries. */
-void put_aces(struct bytes *bytes, uint32_t limit, uint32_t count);
-
 #endif

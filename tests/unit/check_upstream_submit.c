@@ -1,71 +1,12 @@
 /*
- * Submitting: which connection, how much at once, what is counted, and the end of it all.
+ * Submitting: which connection, how much at once, what is counted, and the end of it
+ * all.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "unit/check_upstream_peer.h"
 #include "unit/unit.h"
-
-static void getattr_ok(struct bytes *results, uint64_t fileid)
-{
-	results->len = 0;
-	put_u32(results, NFS3_OK);
-	put_attr(results, NFS3_REG, fileid, 100, 0);
-}
-
-static struct sent *send_write(struct bench *bench, uint32_t fh, uint64_t offset,
-			       size_t len, uint32_t stable)
-{
-	struct bytes args = { .len = 0 };
-	uint8_t *payload = calloc(1, len + 1);
-	struct sent *sent;
-
-	ck_assert_uint_lt(len, 8000);
-	put_fh(&args, fh, 32);
-	put_u64(&args, offset);
-	put_u32(&args, (uint32_t)len);
-	put_u32(&args, stable);
-	put_opaque(&args, payload, len);
-	free(payload);
-	sent = sent_new(bench, PROGRAM_NFS, 3, NFS3_PROC_WRITE, args.data, args.len);
-	sent_submit(sent);
-	return sent;
-}
-
-static struct sent *send_commit(struct bench *bench, uint32_t fh)
-{
-	struct bytes args = { .len = 0 };
-	struct sent *sent;
-
-	put_fh(&args, fh, 32);
-	put_u64(&args, 0);
-	put_u32(&args, 0);
-	sent = sent_new(bench, PROGRAM_NFS, 3, NFS3_PROC_COMMIT, args.data, args.len);
-	sent_submit(sent);
-	return sent;
-}
-
-static void write_ok(struct bytes *results)
-{
-	results->len = 0;
-	put_u32(results, NFS3_OK);
-	put_wcc(results, 100);
-	put_u32(results, 1);
-	put_u32(results, NFS3_UNSTABLE);
-	put_fixed(results, "\x81\x72\x63\x54\x45\x36\x27\x18", 8);
-}
-
-/* Answers every call with the GETATTR results of its own handle's number. */
-static void answer_all(struct peer *peer, struct peer_call *call, void *arg)
-{
-	struct bytes results;
-
-	(void)peer;
-	(void)arg;
-	getattr_ok(&results, call->args[4]);
-	peer_reply(call, results.data, results.len);
-}
 
 START_TEST(no_more_than_the_window_is_handed_to_the_library)
 {
@@ -79,7 +20,7 @@ START_TEST(no_more_than_the_window_is_handed_to_the_library)
 	bench_start(bench);
 	for (i = 0; i < COUNT; i++)
 		sent[i] = send_getattr(bench, i);
-	getattr_ok(&results, 1);
+	put_getattr_ok(&results, 1);
 	for (i = 0; i < COUNT; i++) {
 		unsigned int expected = i + WINDOW < COUNT ? i + WINDOW : COUNT;
 
@@ -112,7 +53,7 @@ START_TEST(no_more_bytes_than_the_window_either)
 	bench_until_calls(bench, 2);
 	event_base_loop(bench->base, EVLOOP_NONBLOCK);
 	ck_assert_uint_eq(bench->peer->call_count, 2);
-	write_ok(&results);
+	put_write_ok(&results);
 	peer_reply(&bench->peer->call[0], results.data, results.len);
 	bench_until_calls(bench, 3);
 	peer_reply(&bench->peer->call[1], results.data, results.len);
@@ -145,7 +86,7 @@ START_TEST(the_end_cancels_what_is_held_and_resets_the_connections)
 		sent_new(bench, PROGRAM_MOUNT, 3, MOUNT_PROC_MNT, path.data, path.len);
 	sent_submit(sent[3]);
 	bench_until_calls(bench, 3);
-	getattr_ok(&results, 1);
+	put_getattr_ok(&results, 1);
 	upstream_libnfs_free(bench->upstream);
 	bench->upstream = NULL;
 	ck_assert_uint_eq(bench->done_count, 4);
@@ -181,7 +122,7 @@ START_TEST(done_may_submit_again)
 	struct bench *bench = bench_new();
 	struct bytes args = { .len = 0 };
 
-	bench->peer->on_call = answer_all;
+	bench->peer->on_call = peer_answer_by_number;
 	bench_start(bench);
 	put_fh(&args, 1, 32);
 	again = sent_new(bench, PROGRAM_NFS, 3, NFS3_PROC_GETATTR, args.data, args.len);
@@ -214,6 +155,19 @@ START_TEST(done_may_submit_again_while_closing)
 	bench_free(bench);
 }
 END_TEST
+
+static struct sent *send_commit(struct bench *bench, uint32_t fh)
+{
+	struct bytes args = { .len = 0 };
+	struct sent *sent;
+
+	put_fh(&args, fh, 32);
+	put_u64(&args, 0);
+	put_u32(&args, 0);
+	sent = sent_new(bench, PROGRAM_NFS, 3, NFS3_PROC_COMMIT, args.data, args.len);
+	sent_submit(sent);
+	return sent;
+}
 
 START_TEST(bulk_keeps_off_the_first_connection_and_together_by_file)
 {
@@ -265,7 +219,7 @@ START_TEST(stable_writes_and_read_bytes_are_counted)
 	bench_start(bench);
 	sent = send_write(bench, 1, 0, 10, NFS3_FILE_SYNC);
 	bench_until_calls(bench, 1);
-	write_ok(&results);
+	put_write_ok(&results);
 	peer_reply(&bench->peer->call[0], results.data, results.len);
 	bench_until_done(bench, 1);
 	sent_free(sent);
