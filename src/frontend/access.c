@@ -103,7 +103,8 @@ static int access_parse_options(const struct access_parse *parse, char *options,
 
 	if (len == 0 || options[len - 1] != ')')
 		return access_refuse(
-			parse, "the option list is not closed by \")\" at the word's end",
+			parse,
+			"the option list is not closed by \")\" at the word's end",
 			NULL, "no spaces are allowed inside it");
 	options[len - 1] = '\0';
 	for (;;) {
@@ -175,8 +176,8 @@ static int access_parse_network(const struct access_parse *parse, char *text,
 		if (len == 0 || len > 3 || strspn(prefix, "0123456789") != len ||
 		    bits > max_bits)
 			return access_refuse(parse, "bad prefix length", prefix,
-					     max_bits == 32 ? "allowed: 0 to 32" :
-							      "allowed: 0 to 128");
+					     max_bits == 32 ? "allowed: 0 to 32"
+							    : "allowed: 0 to 128");
 		rule->prefix_bits = (unsigned int)bits;
 	}
 	access_mask(rule);
@@ -236,11 +237,11 @@ int access_rules_parse(const char *text, struct access_rules *rules, char *error
 		struct access_rule rule;
 		size_t len = strcspn(text, blanks);
 
-		snprintf(word, sizeof(word), "%.*s", (int)(len > 255 ? 255 : len), text);
-		err = len >= sizeof(word) ?
-			      access_refuse(&parse, "word too long", NULL,
-					    ACCESS_WORD_HELP) :
-			      access_parse_word(&parse, &rule);
+		snprintf(word, sizeof(word), "%.*s", (int)(len > 255 ? 255 : len),
+			 text);
+		err = len >= sizeof(word) ? access_refuse(&parse, "word too long", NULL,
+							  ACCESS_WORD_HELP)
+					  : access_parse_word(&parse, &rule);
 		if (err == 0)
 			err = access_rules_add(&parsed, &rule);
 		text += len;

@@ -117,9 +117,9 @@ static bool admission_fits(const struct admission_share *share, size_t charge_by
 	const struct admission_pool *pool = share->pool;
 	bool small = admission_is_small(charge_bytes);
 	uint64_t before = admission_share_over(share);
-	uint64_t after = admission_over(pool,
-					share->small_bytes + (small ? charge_bytes : 0),
-					share->large_bytes + (small ? 0 : charge_bytes));
+	uint64_t after =
+		admission_over(pool, share->small_bytes + (small ? charge_bytes : 0),
+			       share->large_bytes + (small ? 0 : charge_bytes));
 
 	return after == before ||
 	       pool->shared_used_bytes - before + after <= pool->shared_bytes;
@@ -236,8 +236,8 @@ void admission_release(struct admission_share *share, size_t charge_bytes)
 {
 	struct admission_pool *pool = share->pool;
 	uint64_t before = admission_share_over(share);
-	uint64_t *used = admission_is_small(charge_bytes) ? &share->small_bytes :
-							    &share->large_bytes;
+	uint64_t *used = admission_is_small(charge_bytes) ? &share->small_bytes
+							  : &share->large_bytes;
 
 	INVARIANT(*used >= charge_bytes);
 	pool->shared_used_bytes -= before;

@@ -26,14 +26,14 @@ void call_pool_init(struct call_pool *pool)
 void call_pool_fini(struct call_pool *pool)
 {
 	struct call *call;
+	struct call *next;
 
-	while ((call = TAILQ_FIRST(&pool->live)) != NULL)
-		call_free(call);
-	while ((call = TAILQ_FIRST(&pool->spare)) != NULL) {
-		TAILQ_REMOVE(&pool->spare, call, link);
+	INVARIANT(pool->live_count == 0);
+	for (call = TAILQ_FIRST(&pool->spare); call; call = next) {
+		next = TAILQ_NEXT(call, link);
 		free(call);
 	}
-	pool->spare_count = 0;
+	call_pool_init(pool);
 }
 
 struct call *call_new(struct frontend *frontend, struct session *session)
@@ -99,6 +99,9 @@ void call_free(struct call *call)
 	struct admission_share *share = call->frontend->share;
 
 	INVARIANT(!call->entry);
+	/* The engine has let go of it, or has gone itself. */
+	INVARIANT(!call->frontend->engine || call->op.state == ENGINE_OP_IDLE ||
+		  call->op.state == ENGINE_OP_ANSWERED);
 	call_set_session(call, NULL);
 	client_unref(call->client);
 	buf_unref(call->record);

@@ -64,7 +64,7 @@ struct call_pool {
 };
 
 void call_pool_init(struct call_pool *pool);
-/* Frees the live calls too. */
+/* No call may be live any more. */
 void call_pool_fini(struct call_pool *pool);
 
 /* A call that answers to `session`; NULL when memory is short. */

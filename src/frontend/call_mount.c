@@ -144,8 +144,9 @@ void call_mount_start(struct call *call)
 	if (call->nfs.proc == MOUNT_PROC_MNT) {
 		if (!access_rule_port_ok(call->rule,
 					 (const void *)&call->session->addr)) {
-			call_mount_refuse(call, "its port is not below 1024; \"insecure\" "
-						"in its rule would allow that");
+			call_mount_refuse(call,
+					  "its port is not below 1024; \"insecure\" "
+					  "in its rule would allow that");
 			return;
 		}
 		if (frontend->export_count > 0 &&

@@ -18,13 +18,15 @@
  * True: the op leaves the engine unanswered. A cancelled call stays in both until
  * frontend_free(): letting the engine go on would make it submit to a closing upstream.
  */
-static bool call_write_has_no_result(struct call *call, struct upstream_request *request)
+static bool call_write_has_no_result(struct call *call,
+				     struct upstream_request *request)
 {
 	if (request->outcome == UPSTREAM_ANSWERED)
 		return false;
 	if (request->outcome == UPSTREAM_CANCELLED)
 		return true;
-	engine_on_no_result(call->frontend->engine, &call->op, call_was_resent(request));
+	engine_on_no_result(call->frontend->engine, &call->op,
+			    call_was_resent(request));
 	reply_outcome(call, request->outcome);
 	return true;
 }
@@ -33,7 +35,8 @@ static void call_write_garbled(struct call *call, struct upstream_request *reque
 {
 	log_warn("upstream %s: results of %s do not decode",
 		 frontend_name(call->frontend), call->proc->name);
-	engine_on_no_result(call->frontend->engine, &call->op, call_was_resent(request));
+	engine_on_no_result(call->frontend->engine, &call->op,
+			    call_was_resent(request));
 	reply_accept_error(call, RPC_ACCEPT_SYSTEM_ERR);
 }
 

@@ -63,7 +63,8 @@ static void client_write_text(struct client *client)
 	snprintf(client->text, sizeof(client->text), "%s@%s", name, address);
 }
 
-struct client *client_get(struct client_table *table, const struct peer_address *address,
+struct client *client_get(struct client_table *table,
+			  const struct peer_address *address,
 			  const struct rpc_cred *cred)
 {
 	struct client_key key;

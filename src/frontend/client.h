@@ -36,7 +36,8 @@ struct client {
 	uint64_t id;	   /* never used again for another client */
 	struct client_key key;
 	char text[CLIENT_TEXT_BYTES]; /* "name@address", safe for the log */
-	struct client_session_list sessions; /* session.c: whose last call was this client's */
+	struct client_session_list
+		sessions; /* session.c: whose last call was this client's */
 	/* reply_cache.c: answered entries, oldest first, by how long they are kept */
 	struct reply_entry_list replies[CLIENT_REPLY_AGES];
 	size_t reply_count[CLIENT_REPLY_AGES];
@@ -52,7 +53,8 @@ void client_table_init(struct client_table *table);
 void client_table_fini(struct client_table *table);
 
 /* The client of this address and credential, with a reference; NULL when memory is short. */
-struct client *client_get(struct client_table *table, const struct peer_address *address,
+struct client *client_get(struct client_table *table,
+			  const struct peer_address *address,
 			  const struct rpc_cred *cred);
 /* Would client_get() find this one? */
 bool client_is(const struct client *client, const struct peer_address *address,

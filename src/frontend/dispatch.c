@@ -49,7 +49,9 @@ static void dispatch_count(const struct call *call)
 /* Data the reply may carry, which admission must know of before it is fetched. */
 static size_t dispatch_reply_bytes(const struct call *call)
 {
+	size_t max_bytes = admission_max_charge_bytes(call->frontend->share);
 	uint32_t count = 0;
+	size_t bytes;
 
 	if (call->nfs.program != PROGRAM_NFS)
 		return 0;
@@ -63,7 +65,8 @@ static size_t dispatch_reply_bytes(const struct call *call)
 		return 0;
 	if (count > FRONTEND_READ_MAX_BYTES)
 		count = FRONTEND_READ_MAX_BYTES;
-	return (size_t)count + DISPATCH_REPLY_EXTRA_BYTES;
+	bytes = (size_t)count + DISPATCH_REPLY_EXTRA_BYTES;
+	return bytes < max_bytes ? bytes : max_bytes;
 }
 
 void dispatch_resume(struct call *call)
@@ -120,10 +123,11 @@ static void dispatch_in_progress(struct call *copy, struct call *original)
 	struct session *old = original->session;
 
 	stats_count(copy->frontend->stats, STAT_CALLS_ATTACHED);
-	log_debug("upstream %s: session %s client %s xid 0x%08x %s: asked again while in "
-		  "progress",
-		  frontend_name(copy->frontend), session->peer, copy->client->text,
-		  copy->header.xid, copy->proc->name);
+	log_debug(
+		"upstream %s: session %s client %s xid 0x%08x %s: asked again while in "
+		"progress",
+		frontend_name(copy->frontend), session->peer, copy->client->text,
+		copy->header.xid, copy->proc->name);
 	reply_drop(copy);
 	if (old != session && (!old || dispatch_outlives(session, old)))
 		call_set_session(original, session);
@@ -151,7 +155,8 @@ static void dispatch_answered(struct call *copy, struct reply_entry *entry)
  * An original that still waits for room on a session this one replaces has not been started:
  * it goes down with its session and the copy runs in its place.
  */
-static bool dispatch_replaces_parked(struct session *session, const struct call *original)
+static bool dispatch_replaces_parked(struct session *session,
+				     const struct call *original)
 {
 	struct session *old = original->session;
 
@@ -174,8 +179,8 @@ static bool dispatch_is_new(struct call *call)
 		       call->record->len_bytes - call->args_off);
 	entry = reply_cache_find(frontend->replies, &key);
 	if (!entry || (entry->call && dispatch_replaces_parked(session, entry->call))) {
-		call->entry = reply_cache_begin(frontend->replies, &key, call->client,
-						call);
+		call->entry =
+			reply_cache_begin(frontend->replies, &key, call->client, call);
 		if (call->entry)
 			return true;
 		reply_drop(call);
@@ -198,11 +203,12 @@ static bool dispatch_port_ok(const struct call *call)
 		return true;
 	stats_count(frontend->stats, STAT_CALLS_DENIED);
 	if (frontend_peer_may_log(frontend, dispatch_addr(call)))
-		log_warn("upstream %s: session %s denied: its port is not below 1024, and "
-			 "rule %zu of `clients` asks for that; \"insecure\" in the rule "
-			 "would allow it",
-			 frontend_name(frontend), call->session->peer,
-			 (size_t)(call->rule - frontend->rules.rule) + 1);
+		log_warn(
+			"upstream %s: session %s denied: its port is not below 1024, and "
+			"rule %zu of `clients` asks for that; \"insecure\" in the rule "
+			"would allow it",
+			frontend_name(frontend), call->session->peer,
+			(size_t)(call->rule - frontend->rules.rule) + 1);
 	return false;
 }
 

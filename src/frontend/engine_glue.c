@@ -15,9 +15,10 @@ static void engine_glue_on_rotation(void *owner, const char *reason)
 {
 	const struct frontend *frontend = owner;
 
-	log_warn("upstream %s: write verifier changed, clients will send again what they "
-		 "have not committed: %s",
-		 frontend_name(frontend), reason);
+	log_warn(
+		"upstream %s: write verifier changed, clients will send again what they "
+		"have not committed: %s",
+		frontend_name(frontend), reason);
 }
 
 const struct engine_ops engine_glue_ops = {

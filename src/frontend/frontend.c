@@ -60,13 +60,15 @@ void frontend_tick(struct frontend *frontend)
 
 bool frontend_is_busy(const struct frontend *frontend)
 {
-	return frontend->calls.live_count > 0 || reply_cache_count(frontend->replies) > 0;
+	return frontend->calls.live_count > 0 ||
+	       reply_cache_count(frontend->replies) > 0;
 }
 
-static int frontend_copy_rules(struct frontend *frontend, const struct access_rules *rules)
+static int frontend_copy_rules(struct frontend *frontend,
+			       const struct access_rules *rules)
 {
-	frontend->rules.rule = calloc(rules->count ? rules->count : 1,
-				      sizeof(*rules->rule));
+	frontend->rules.rule =
+		calloc(rules->count ? rules->count : 1, sizeof(*rules->rule));
 	if (!frontend->rules.rule)
 		return -ENOMEM;
 	frontend->rules.count = rules->count;
@@ -100,10 +102,14 @@ static int frontend_make_parts(struct frontend *frontend,
 	    frontend_copy_exports(frontend, config->exports, config->export_count) < 0)
 		return -ENOMEM;
 	frontend->share = admission_share_new(config->admission);
-	frontend->engine = engine_new(&engine_glue_ops, frontend, config->first_verifier,
-				      config->stats);
-	frontend->replies = reply_cache_new(config->clock, FRONTEND_REPLY_CACHE_BYTES);
-	if (!frontend->share || !frontend->engine || !frontend->replies)
+	frontend->engine = engine_new(&engine_glue_ops, frontend,
+				      config->first_verifier, config->stats);
+	if (!frontend->share || !frontend->engine)
+		return -ENOMEM;
+	frontend->replies = reply_cache_new(
+		config->clock, admission_max_charge_bytes(frontend->share) /
+				       FRONTEND_REPLY_CACHE_PART);
+	if (!frontend->replies)
 		return -ENOMEM;
 	frontend->sessions = session_set_new(frontend);
 	frontend->listeners = listener_set_new(frontend);
@@ -151,6 +157,7 @@ void frontend_free(struct frontend *frontend)
 	listener_set_free(frontend->listeners);
 	session_set_free(frontend->sessions);
 	engine_free(frontend->engine);
+	frontend->engine = NULL;
 	while ((call = TAILQ_FIRST(&frontend->calls.live)) != NULL)
 		reply_drop(call);
 	call_pool_fini(&frontend->calls);

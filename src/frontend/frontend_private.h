@@ -27,7 +27,8 @@ enum {
 	FRONTEND_WTMAX_UNKNOWN_BYTES = 4 * 1024 * 1024,
 	/* What every client takes for granted, also when one file system has less. */
 	FRONTEND_WTMAX_FLOOR_BYTES = 1024 * 1024,
-	FRONTEND_REPLY_CACHE_BYTES = 32 * 1024 * 1024,
+	/* The reply cache, at most: this part of what the upstream owns of `memory`. */
+	FRONTEND_REPLY_CACHE_PART = 16,
 	FRONTEND_PEER_LIMITS = 64,
 };
 

@@ -22,7 +22,7 @@
 #include "frontend_private.h"
 #include "session.h"
 
-enum { LISTENER_TURN_MAX = 32, LISTENER_REST_MS = 200 };
+enum { LISTENER_TURN_MAX = 32, LISTENER_REST_US = 200 * 1000 };
 
 struct listener {
 	struct listener_set *set;
@@ -108,7 +108,8 @@ static void listener_take(struct listener_set *set, int fd, const struct sockadd
 	const struct access_rule *rule = access_rules_find(&frontend->rules, addr);
 
 	if (!rule)
-		listener_refuse(set, fd, addr, "no rule of `clients` holds its address");
+		listener_refuse(set, fd, addr,
+				"no rule of `clients` holds its address");
 	else if (session_set_count(frontend->sessions) >= SESSION_LIMIT)
 		listener_refuse(set, fd, addr, "too many sessions");
 	else if (session_accept(frontend->sessions, fd, addr, addr_bytes, rule) < 0)
@@ -117,7 +118,7 @@ static void listener_take(struct listener_set *set, int fd, const struct sockadd
 
 static void listener_rest(struct listener *listener, int error)
 {
-	static const struct timeval rest = { .tv_usec = LISTENER_REST_MS * 1000 };
+	static const struct timeval rest = { .tv_usec = LISTENER_REST_US };
 	struct listener_set *set = listener->set;
 	int fd;
 
@@ -150,12 +151,13 @@ static void listener_on_readable(evutil_socket_t listen_fd, short what, void *ar
 				 SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 		if (fd >= 0) {
-			listener_take(listener->set, fd, (const void *)&addr, addr_bytes);
+			listener_take(listener->set, fd, (const void *)&addr,
+				      addr_bytes);
 		} else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
 			   errno == ENOMEM) {
 			listener_rest(listener, errno);
 			return;
-		} else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+		} else if (errno == EAGAIN) {
 			return;
 		}
 		/* Anything else is the fault of one connection: try the next. */
@@ -182,10 +184,11 @@ int listener_add(struct listener_set *set, int fd)
 		return -ENOMEM;
 	listener->set = set;
 	listener->fd = fd;
-	listener->event =
-		event_new(base, fd, EV_READ | EV_PERSIST, listener_on_readable, listener);
+	listener->event = event_new(base, fd, EV_READ | EV_PERSIST,
+				    listener_on_readable, listener);
 	listener->rest = evtimer_new(base, listener_on_rested, listener);
-	if (!listener->event || !listener->rest || event_add(listener->event, NULL) < 0) {
+	if (!listener->event || !listener->rest ||
+	    event_add(listener->event, NULL) < 0) {
 		listener_free(listener);
 		return -ENOMEM;
 	}

@@ -56,8 +56,8 @@ uint16_t peer_port(const struct sockaddr *addr)
 
 void peer_address_text(char text[PEER_TEXT_BYTES], const struct peer_address *address)
 {
-	if (address->family == 0 || !inet_ntop((int)address->family, address->bytes, text,
-					       PEER_TEXT_BYTES))
+	if (address->family == 0 ||
+	    !inet_ntop((int)address->family, address->bytes, text, PEER_TEXT_BYTES))
 		snprintf(text, PEER_TEXT_BYTES, "unknown");
 }
 

@@ -137,10 +137,11 @@ static void reply_log_denied(const struct call *call)
 
 	if (call->session &&
 	    frontend_peer_may_log(frontend, (const void *)&call->session->addr))
-		log_warn("upstream %s: denied %s of session %s client %s: its rules must "
-			 "admit this host, and may ask for a privileged source port",
-			 frontend_name(frontend), call->proc->name, call->session->peer,
-			 call->client->text);
+		log_warn(
+			"upstream %s: denied %s of session %s client %s: its rules must "
+			"admit this host, and may ask for a privileged source port",
+			frontend_name(frontend), call->proc->name, call->session->peer,
+			call->client->text);
 }
 
 void reply_outcome(struct call *call, enum upstream_outcome outcome)

@@ -22,7 +22,7 @@ struct reply_cache {
 	struct hash_table entries;
 	struct reply_entry_list answered[CLIENT_REPLY_AGES]; /* oldest first */
 	size_t max_bytes;
-	size_t bytes;	       /* of answered entries */
+	size_t bytes; /* of answered entries */
 	size_t answered_count;
 };
 
@@ -35,8 +35,8 @@ void reply_key_init(struct reply_key *key, const struct client *client,
 		    const struct rpc_header *header, const uint8_t *args,
 		    size_t args_bytes)
 {
-	size_t checked = args_bytes < REPLY_CACHE_ARGS_BYTES ? args_bytes :
-							       REPLY_CACHE_ARGS_BYTES;
+	size_t checked = args_bytes < REPLY_CACHE_ARGS_BYTES ? args_bytes
+							     : REPLY_CACHE_ARGS_BYTES;
 
 	*key = (struct reply_key){
 		.client_id = client->id,
@@ -124,8 +124,8 @@ struct reply_entry *reply_cache_find(const struct reply_cache *cache,
 }
 
 struct reply_entry *reply_cache_begin(struct reply_cache *cache,
-				      const struct reply_key *key, struct client *client,
-				      struct call *call)
+				      const struct reply_key *key,
+				      struct client *client, struct call *call)
 {
 	struct reply_entry *entry = calloc(1, sizeof(*entry));
 

@@ -52,11 +52,11 @@ enum reply_keep {
 struct reply_entry {
 	struct hash_node node;
 	struct reply_key key;
-	struct client *client;	/* holds a reference */
-	struct call *call;	/* in progress: who runs it; NULL once answered */
-	struct buf *reply;	/* answered: as sent, record mark included */
-	uint64_t session_seq;	/* answered: the session that was answered last, 0 none */
-	enum reply_keep keep;	/* answered */
+	struct client *client; /* holds a reference */
+	struct call *call;     /* in progress: who runs it; NULL once answered */
+	struct buf *reply;     /* answered: as sent, record mark included */
+	uint64_t session_seq; /* answered: the session that was answered last, 0 none */
+	enum reply_keep keep; /* answered */
 	mono_us answered;
 	TAILQ_ENTRY(reply_entry) client_link; /* answered: client->replies[keep] */
 	TAILQ_ENTRY(reply_entry) age_link;    /* answered: cache->answered[keep] */
@@ -75,8 +75,8 @@ struct reply_entry *reply_cache_find(const struct reply_cache *cache,
 				     const struct reply_key *key);
 /* A new entry in progress; the key must not be there. NULL when memory is short. */
 struct reply_entry *reply_cache_begin(struct reply_cache *cache,
-				      const struct reply_key *key, struct client *client,
-				      struct call *call);
+				      const struct reply_key *key,
+				      struct client *client, struct call *call);
 /* In progress -> answered, with a reference of its own to `reply`; may evict others. */
 void reply_cache_answer(struct reply_cache *cache, struct reply_entry *entry,
 			struct buf *reply, enum reply_keep keep, uint64_t session_seq);

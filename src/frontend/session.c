@@ -224,10 +224,8 @@ static void session_set_options(int fd)
 		int name;
 		int value;
 	} options[] = {
-		{ SOL_SOCKET, SO_KEEPALIVE, 1 },
-		{ IPPROTO_TCP, TCP_NODELAY, 1 },
-		{ IPPROTO_TCP, TCP_KEEPIDLE, 60 },
-		{ IPPROTO_TCP, TCP_KEEPINTVL, 10 },
+		{ SOL_SOCKET, SO_KEEPALIVE, 1 },   { IPPROTO_TCP, TCP_NODELAY, 1 },
+		{ IPPROTO_TCP, TCP_KEEPIDLE, 60 }, { IPPROTO_TCP, TCP_KEEPINTVL, 10 },
 		{ IPPROTO_TCP, TCP_KEEPCNT, 6 },
 	};
 	size_t i;
@@ -259,10 +257,9 @@ int session_accept(struct session_set *set, int fd, const struct sockaddr *addr,
 		return -ENOMEM;
 	session->set = set;
 	session->frontend = set->frontend;
-	session->event =
-		event_new(set->frontend->base, fd,
-			  EV_READ | EV_WRITE | EV_CLOSED | EV_ET | EV_PERSIST,
-			  session_on_event, session);
+	session->event = event_new(set->frontend->base, fd,
+				   EV_READ | EV_WRITE | EV_CLOSED | EV_ET | EV_PERSIST,
+				   session_on_event, session);
 	if (!session->event || event_add(session->event, NULL) < 0) {
 		if (session->event)
 			event_free(session->event);
@@ -350,6 +347,14 @@ void session_close(struct session *session, enum session_end end)
 	if (session->fd >= 0 && end == SESSION_END_REPLACED)
 		stats_count(session->frontend->stats, STAT_SESSIONS_REPLACED);
 	session_end(session, end, NULL);
+}
+
+void session_close_failed(struct session *session, int error)
+{
+	if (error == ECONNRESET || error == EPIPE)
+		session_end(session, SESSION_END_EOF, NULL);
+	else
+		session_end(session, SESSION_END_ERROR, strerror(error));
 }
 
 void session_close_malformed(struct session *session, const char *what)

@@ -40,8 +40,7 @@ struct session_set;
 	X(SESSION_END_REPLACED, "replaced by a newer connection of its client",        \
 	  LOG_LEVEL_INFO)                                                              \
 	X(SESSION_END_STALLED_RECORD,                                                  \
-	  "record not completed in time while others wait for memory",                 \
-	  LOG_LEVEL_WARN)                                                              \
+	  "record not completed in time while others wait for memory", LOG_LEVEL_WARN) \
 	X(SESSION_END_STALLED_REPLIES,                                                 \
 	  "replies not read in time while others wait for memory", LOG_LEVEL_WARN)     \
 	X(SESSION_END_MEMORY, "out of memory", LOG_LEVEL_ERROR)                        \
@@ -51,7 +50,7 @@ enum session_end {
 #define X(name, text, level) name,
 	SESSION_END_TABLE(X)
 #undef X
-	SESSION_END_COUNT
+		SESSION_END_COUNT
 };
 
 const char *session_end_name(enum session_end end);
@@ -89,28 +88,26 @@ struct session {
 	TAILQ_ENTRY(session) client_link; /* client->sessions while `client` is set */
 	TAILQ_ENTRY(session) ready_link;  /* set->ready while is_ready */
 	TAILQ_ENTRY(session) flush_link;  /* set->flush while is_flushing */
+	int fd;				  /* -1: closed */
+	unsigned int paused_for;	  /* bits of enum session_pause; 0: reading */
 	bool is_ready;			  /* goes on reading in the next turn */
 	bool is_flushing;		  /* writes at the end of this turn */
-	uint64_t seq;			  /* order of accept, from 1 */
-	int fd;				  /* -1: closed */
+	bool is_blocked;		  /* the socket takes no more now */
+	/* A newer session of its client outran it: closed instead of resumed. */
+	bool is_outrun;
+	struct peer_address address;
+	uint64_t seq; /* order of accept, from 1 */
 	struct event *event;
 	struct sockaddr_storage addr;
-	struct peer_address address;
 	char peer[PEER_TEXT_BYTES];
 	const struct access_rule *rule; /* the frontend's */
-	struct client *client;		/* of the last call, with a reference; or NULL */
-	struct call_list calls;		/* in progress that answer here */
+	struct client *client;	/* of the last call, with a reference; or NULL */
+	struct call_list calls; /* in progress that answer here */
 	size_t call_count;
 
 	/* input */
-	unsigned int paused_for; /* bits of enum session_pause; 0: reading */
-	/*
-	 * The latest session from this address accepted while this one was paused (0: none),
-	 * and whether that one turned out to be of the same client: then this one
-	 * is closed instead of resumed.
-	 */
+	/* The latest accepted from this address while this one was paused; 0: none. */
 	uint64_t newer_seq;
-	bool is_outrun;
 	struct record_reader reader;
 	size_t record_charge_bytes; /* reserved for the record being read */
 	mono_us record_started;	    /* when it was admitted */
@@ -126,8 +123,7 @@ struct session {
 	size_t first_sent_bytes; /* of the oldest */
 	size_t unsent_bytes;
 	size_t unsent_charge_bytes;
-	size_t expected_bytes; /* sum of reply_charge_bytes of `calls`; call.c */
-	bool is_blocked; /* the socket takes no more now */
+	size_t expected_bytes;	 /* sum of reply_charge_bytes of `calls`; call.c */
 	mono_us output_progress; /* last time the socket took something, or all was out */
 };
 
@@ -141,6 +137,8 @@ MUST_CHECK int session_accept(struct session_set *set, int fd,
 			      const struct access_rule *rule);
 /* Closes the connection now and lets its calls go on; again: does nothing. */
 void session_close(struct session *session, enum session_end end);
+/* A read or write failed: a reset is how some clients hang up. */
+void session_close_failed(struct session *session, int error);
 void session_close_malformed(struct session *session, const char *what);
 /* How many sessions of the set ended so, for tests and the log. */
 uint64_t session_set_ended(const struct session_set *set, enum session_end end);

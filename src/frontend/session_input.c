@@ -7,8 +7,8 @@
  *
  * The hard case is stopping: a session may have to wait for memory in the middle of what
  * was staged. The rest is kept aside, and a session that waited is closed instead
- * of resumed when its client has hung up or moved on meanwhile: what lies unread in it
- * may be older than what the client has sent since.
+ * of resumed when its client has moved on meanwhile: what lies unread in it may be older
+ * than what the client has sent since. (A hang-up closes it before: session.c.)
  *
  * Does not interpret records (dispatch.c).
  */
@@ -45,7 +45,8 @@ static void session_on_granted(struct admission_waiter *waiter)
 void session_input_init(struct session *session)
 {
 	session->waiter.granted = session_on_granted;
-	record_reader_init(&session->reader, frontend_record_max_bytes(session->frontend));
+	record_reader_init(&session->reader,
+			   frontend_record_max_bytes(session->frontend));
 }
 
 static void session_release_record(struct session *session)
@@ -80,7 +81,8 @@ static bool session_make_room(struct session *session)
 	struct buf *buf;
 
 	if (session->record_charge_bytes == 0) {
-		if (!admission_reserve(frontend->share, charge_bytes, &session->waiter)) {
+		if (!admission_reserve(frontend->share, charge_bytes,
+				       &session->waiter)) {
 			session_pause(session, SESSION_PAUSE_ROOM);
 			return false;
 		}
@@ -189,7 +191,8 @@ static void session_consume_leftover(struct session *session, size_t *work)
 }
 
 /* One readv(); returns what it asked for, *got what came or a negative errno. */
-static size_t session_receive(struct session *session, ssize_t *got, size_t *direct_bytes)
+static size_t session_receive(struct session *session, ssize_t *got,
+			      size_t *direct_bytes)
 {
 	struct iovec iov[2];
 	size_t body_bytes;
@@ -201,7 +204,8 @@ static size_t session_receive(struct session *session, ssize_t *got, size_t *dir
 		iov[count++] = (struct iovec){ body, body_bytes };
 		*direct_bytes = body_bytes;
 	}
-	iov[count++] = (struct iovec){ session_staging(session), SESSION_STAGING_BYTES };
+	iov[count++] =
+		(struct iovec){ session_staging(session), SESSION_STAGING_BYTES };
 	*got = readv(session->fd, iov, count);
 	if (*got < 0)
 		*got = -errno;
@@ -218,10 +222,14 @@ static bool session_read_once(struct session *session, size_t *work)
 
 	if (got == -EINTR)
 		return true;
-	if (got == -EAGAIN || got == -EWOULDBLOCK)
+	if (got == -EAGAIN)
 		return false;
-	if (got <= 0) {
-		session_close(session, got == 0 ? SESSION_END_EOF : SESSION_END_ERROR);
+	if (got < 0) {
+		session_close_failed(session, (int)-got);
+		return false;
+	}
+	if (got == 0) {
+		session_close(session, SESSION_END_EOF);
 		return false;
 	}
 	*work += (size_t)got;
@@ -258,10 +266,6 @@ void session_resume(struct session *session)
 		return;
 	if (session->is_outrun) {
 		session_close(session, SESSION_END_REPLACED);
-		return;
-	}
-	if (session_is_hung_up(session)) {
-		session_close(session, SESSION_END_EOF);
 		return;
 	}
 	if (session->parked) {

@@ -27,7 +27,8 @@ static struct session_reply *session_reply_at(struct session *session, size_t i)
 				 (session->reply_capacity - 1)];
 }
 
-static void session_reply_settle(struct session *session, const struct session_reply *reply)
+static void session_reply_settle(struct session *session,
+				 const struct session_reply *reply)
 {
 	buf_unref(reply->buf);
 	session->unsent_charge_bytes -= reply->charge_bytes;
@@ -50,8 +51,8 @@ void session_output_fini(struct session *session)
 
 static int session_ring_grow(struct session *session)
 {
-	size_t capacity = session->reply_capacity ? 2 * session->reply_capacity :
-						    SESSION_RING_MIN;
+	size_t capacity = session->reply_capacity ? 2 * session->reply_capacity
+						  : SESSION_RING_MIN;
 	struct session_reply *grown = malloc(capacity * sizeof(*grown));
 	size_t i;
 
@@ -131,8 +132,8 @@ static void session_on_sent(struct session *session, size_t sent_bytes)
 		if (sent_bytes < reply.buf->len_bytes)
 			break;
 		sent_bytes -= reply.buf->len_bytes;
-		session->reply_first =
-			(session->reply_first + 1) & (session->reply_capacity - 1);
+		session->reply_first = (session->reply_first + 1) &
+				       (session->reply_capacity - 1);
 		session->reply_count--;
 		session_reply_settle(session, &reply);
 	}
@@ -150,12 +151,12 @@ void session_flush(struct session *session)
 		session->is_blocked = false;
 		if (sent >= 0) {
 			session_on_sent(session, (size_t)sent);
-		} else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+		} else if (errno == EAGAIN) {
 			/* The next EV_WRITE edge goes on. */
 			session->is_blocked = true;
 			return;
 		} else if (errno != EINTR) {
-			session_close(session, SESSION_END_ERROR);
+			session_close_failed(session, errno);
 		}
 	}
 }

@@ -48,7 +48,8 @@ static struct access_rules parse(const char *text)
 static size_t rule_for(const struct access_rules *rules, const char *who)
 {
 	struct address at;
-	const struct access_rule *rule = access_rules_find(rules, address(&at, who, 700));
+	const struct access_rule *rule =
+		access_rules_find(rules, address(&at, who, 700));
 
 	return rule ? (size_t)(rule - rules->rule) + 1 : 0;
 }
@@ -78,9 +79,9 @@ END_TEST
 
 START_TEST(each_option_does_what_it_says)
 {
-	struct access_rules rules =
-		parse("10.0.0.1(ro,insecure,root_squash) 10.0.0.2(rw,secure,all_squash) "
-		      "10.0.0.3(all_squash,no_root_squash) 10.0.0.4(ro,rw)");
+	struct access_rules rules = parse(
+		"10.0.0.1(ro,insecure,root_squash) 10.0.0.2(rw,secure,all_squash) "
+		"10.0.0.3(all_squash,no_root_squash) 10.0.0.4(ro,rw)");
 
 	ck_assert_uint_eq(rules.count, 4);
 	ck_assert(!rules.rule[0].read_write);
@@ -106,8 +107,7 @@ static const struct {
 	"allowed: ro, rw, secure, insecure, root_squash, no_root_squash, all_squash"
 	{ "", "no rule; " WORD_HELP },
 	{ " \t", "no rule; " WORD_HELP },
-	{ "10.0.0.0/24 (ro)",
-	  "\"(ro)\": options without an address; " WORD_HELP },
+	{ "10.0.0.0/24 (ro)", "\"(ro)\": options without an address; " WORD_HELP },
 	{ "*(rw)", "\"*(rw)\": not an IPv4 or IPv6 address: \"*\"; " WORD_HELP },
 	{ "host.example",
 	  "\"host.example\": not an IPv4 or IPv6 address: \"host.example\"; " WORD_HELP },
@@ -117,7 +117,8 @@ static const struct {
 	  "\"10.0.0.0/33\": bad prefix length \"33\"; allowed: 0 to 32" },
 	{ "::/129", "\"::/129\": bad prefix length \"129\"; allowed: 0 to 128" },
 	{ "10.0.0.0/", "\"10.0.0.0/\": bad prefix length \"\"; allowed: 0 to 32" },
-	{ "10.0.0.0/-1", "\"10.0.0.0/-1\": bad prefix length \"-1\"; allowed: 0 to 32" },
+	{ "10.0.0.0/-1",
+	  "\"10.0.0.0/-1\": bad prefix length \"-1\"; allowed: 0 to 32" },
 	{ "10.0.0.0/255.255.255.0",
 	  "\"10.0.0.0/255.255.255.0\": bad prefix length \"255.255.255.0\"; allowed: 0 to "
 	  "32" },
@@ -125,8 +126,9 @@ static const struct {
 	  "\"10.0.0.1(rw,root_sqash)\": unknown option \"root_sqash\"; " OPTION_HELP },
 	{ "10.0.0.1()", "\"10.0.0.1()\": unknown option \"\"; " OPTION_HELP },
 	{ "10.0.0.1(rw,)", "\"10.0.0.1(rw,)\": unknown option \"\"; " OPTION_HELP },
-	{ "10.0.0.1(rw", "\"10.0.0.1(rw\": the option list is not closed by \")\" at the "
-			 "word's end; no spaces are allowed inside it" },
+	{ "10.0.0.1(rw",
+	  "\"10.0.0.1(rw\": the option list is not closed by \")\" at the "
+	  "word's end; no spaces are allowed inside it" },
 	{ "10.0.0.1(rw, ro)",
 	  "\"10.0.0.1(rw,\": the option list is not closed by \")\" at the word's end; no "
 	  "spaces are allowed inside it" },
@@ -157,7 +159,8 @@ START_TEST(a_word_that_is_too_long_is_refused_not_cut)
 	while (strlen(text) < 300)
 		strcat(text, ",ro");
 	strcat(text, ")");
-	ck_assert_int_eq(access_rules_parse(text, &rules, error, sizeof(error)), -EINVAL);
+	ck_assert_int_eq(access_rules_parse(text, &rules, error, sizeof(error)),
+			 -EINVAL);
 	ck_assert_ptr_nonnull(strstr(error, "word too long"));
 }
 END_TEST

@@ -305,7 +305,8 @@ static bool model_fits(const struct model *model, int share, const struct asker 
 	for (i = 0; i < MODEL_SHARES; i++) {
 		bool mine = i == share;
 
-		over += model_over(model, i, mine && is_small(asker) ? asker->charge : 0,
+		over += model_over(model, i,
+				   mine && is_small(asker) ? asker->charge : 0,
 				   mine && !is_small(asker) ? asker->charge : 0);
 	}
 	return over <= model->shared;
@@ -360,8 +361,8 @@ static void model_step(struct model *model)
 			return;
 		admission_cancel(asker->share, &asker->waiter);
 	} else {
-		charge = random() % 2 ? 1 + (size_t)random() % SMALL :
-					1 + (size_t)random() % max;
+		charge = random() % 2 ? 1 + (size_t)random() % SMALL
+				      : 1 + (size_t)random() % max;
 		(void)ask(asker, model->share[random() % MODEL_SHARES], charge);
 	}
 	model_check_order(model, 0);
@@ -372,8 +373,8 @@ START_TEST(random_operations_keep_the_promises)
 {
 	struct model *model = calloc(1, sizeof(*model));
 	const char *seed_text = getenv("CHECK_SEED");
-	unsigned int seed = seed_text ? (unsigned int)strtoul(seed_text, NULL, 0) :
-					(unsigned int)(4711 + _i);
+	unsigned int seed = seed_text ? (unsigned int)strtoul(seed_text, NULL, 0)
+				      : (unsigned int)(4711 + _i);
 	size_t i;
 
 	srandom(seed);
@@ -387,7 +388,8 @@ START_TEST(random_operations_keep_the_promises)
 		model_step(model);
 	for (i = 0; i < WAITERS_MAX; i++)
 		if (model->asker[i].waiter.waiting)
-			admission_cancel(model->asker[i].share, &model->asker[i].waiter);
+			admission_cancel(model->asker[i].share,
+					 &model->asker[i].waiter);
 	granted_count = 0;
 	for (i = 0; i < WAITERS_MAX; i++)
 		if (model->asker[i].holds)

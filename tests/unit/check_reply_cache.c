@@ -56,9 +56,10 @@ static struct client *client(const char *address, const char *name)
 
 static struct reply_key key(const struct client *who, uint32_t xid, const char *args)
 {
-	const struct rpc_header header = {
-		.xid = xid, .program = PROGRAM_NFS, .version = 3, .proc = NFS3_PROC_REMOVE
-	};
+	const struct rpc_header header = { .xid = xid,
+					   .program = PROGRAM_NFS,
+					   .version = 3,
+					   .proc = NFS3_PROC_REMOVE };
 	struct reply_key made;
 
 	reply_key_init(&made, who, &header, (const uint8_t *)args, strlen(args));

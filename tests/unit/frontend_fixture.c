@@ -48,7 +48,8 @@ static const char *fake_name(const struct upstream *upstream)
 	return "fake";
 }
 
-static const struct upstream_ops fake_ops = { fake_submit, fake_wtmax_bytes, fake_name };
+static const struct upstream_ops fake_ops = { fake_submit, fake_wtmax_bytes,
+					      fake_name };
 
 static void on_beat(evutil_socket_t fd, short what, void *arg)
 {
@@ -157,6 +158,20 @@ uint64_t fixture_stat(enum stats_counter counter)
 	return fixture.stats.value[counter];
 }
 
+static bool fixture_stat_reached(const void *arg)
+{
+	const uint64_t *wanted = arg;
+
+	return fixture_stat((enum stats_counter)wanted[0]) >= wanted[1];
+}
+
+void fixture_run_until_stat(enum stats_counter counter, uint64_t value)
+{
+	const uint64_t wanted[2] = { (uint64_t)counter, value };
+
+	fixture_run_until(fixture_stat_reached, wanted);
+}
+
 void client_open(struct test_client *client)
 {
 	client_open_from(client, "127.0.0.1", false);
@@ -241,7 +256,8 @@ void client_send(struct test_client *client, const void *bytes, size_t len_bytes
 
 static uint32_t get_u32(const uint8_t *at)
 {
-	return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
+	return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 |
+	       at[3];
 }
 
 bool client_has_reply(const void *arg)
@@ -249,7 +265,8 @@ bool client_has_reply(const void *arg)
 	struct test_client *client = (struct test_client *)(uintptr_t)arg;
 
 	client_read(client);
-	ck_assert_msg(!client->closed || client->in_bytes >= 4, "connection was closed");
+	ck_assert_msg(!client->closed || client->in_bytes >= 4,
+		      "connection was closed");
 	return client->in_bytes >= 4 &&
 	       client->in_bytes - 4 >= (get_u32(client->in) & 0x7fffffff);
 }
@@ -276,7 +293,8 @@ void client_expect(struct test_client *client, const void *bytes, size_t len_byt
 	ck_assert_mem_eq(got, bytes, len_bytes);
 }
 
-void client_expect_words(struct test_client *client, const uint32_t *words, size_t count)
+void client_expect_words(struct test_client *client, const uint32_t *words,
+			 size_t count)
 {
 	uint8_t bytes[1024];
 	struct xdr_out out;
@@ -447,4 +465,26 @@ void upstream_refuse(size_t i, enum upstream_outcome outcome)
 	struct upstream_request *request = upstream_take(i, outcome);
 
 	request->done(request);
+}
+
+void client_expect_alive(struct test_client *client)
+{
+	static struct test_call call;
+
+	call_begin(&call, 0xa11fe, PROGRAM_NFS, 3, NFS3_PROC_NULL, NULL);
+	client_send(client, call.bytes, call_end(&call));
+	CLIENT_EXPECT(client, ACCEPTED(0xa11fe));
+	client_expect_nothing(client);
+}
+
+void upstream_expect_payload(size_t i, uint32_t count, uint8_t fill)
+{
+	const struct nfs3_write_args *args =
+		&fixture.upstream.request[i]->call->args.write;
+	uint32_t k;
+
+	ck_assert_uint_eq(args->payload.len, count);
+	for (k = 0; k < count && args->payload.data[k] == fill; k++)
+		;
+	ck_assert_uint_eq(k, count);
 }

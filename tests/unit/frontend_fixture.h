@@ -23,7 +23,7 @@ enum {
 /* The fake upstream: keeps what is submitted until the test answers it. */
 struct upstream {
 	struct upstream_request *request[FIXTURE_REQUESTS_MAX]; /* NULL once answered */
-	size_t count; /* ever submitted */
+	size_t count;						/* ever submitted */
 	uint32_t wtmax_bytes;
 };
 
@@ -50,6 +50,7 @@ void fixture_run_until(bool (*condition)(const void *arg), const void *arg);
 /* Runs the loop for as long as it has something to do right now. */
 void fixture_settle(void);
 void fixture_run_until_submitted(size_t count);
+void fixture_run_until_stat(enum stats_counter counter, uint64_t value);
 uint64_t fixture_stat(enum stats_counter counter);
 
 /* One scripted client connection. */
@@ -74,6 +75,8 @@ void client_expect(struct test_client *client, const void *bytes, size_t len_byt
 /* Nothing is there, even when the loop has run dry. */
 void client_expect_nothing(struct test_client *client);
 void client_expect_closed(struct test_client *client);
+/* A NULL is answered on it, and nothing else is. */
+void client_expect_alive(struct test_client *client);
 
 /* Calls, as whole records in one fragment. */
 struct test_call {
@@ -102,17 +105,26 @@ size_t call_make_commit(struct test_call *call, uint32_t xid);
 /* Answers request `i` with these words as results; with raw bytes; with an outcome. */
 void upstream_answer(size_t i, const uint32_t *words, size_t count);
 void upstream_answer_bytes(size_t i, const void *bytes, size_t len_bytes);
+/* Request `i` is a WRITE of so many bytes, all the same. */
+void upstream_expect_payload(size_t i, uint32_t count, uint8_t fill);
 void upstream_refuse(size_t i, enum upstream_outcome outcome);
 #define UPSTREAM_ANSWER(i, ...)                                                        \
 	upstream_answer((i), (const uint32_t[]){ __VA_ARGS__ },                        \
 			sizeof((const uint32_t[]){ __VA_ARGS__ }) / sizeof(uint32_t))
 
 /* Expects exactly these words as the next reply. */
-void client_expect_words(struct test_client *client, const uint32_t *words, size_t count);
+void client_expect_words(struct test_client *client, const uint32_t *words,
+			 size_t count);
 #define CLIENT_EXPECT(client, ...)                                                     \
 	client_expect_words((client), (const uint32_t[]){ __VA_ARGS__ },               \
 			    sizeof((const uint32_t[]){ __VA_ARGS__ }) /                \
 				    sizeof(uint32_t))
+#define REMOVE_OK 0, 0, 0
+#define WRITE_OK(count) 0, 0, 0, (count), 0, THEIR_VERIFIER
+#define COMMIT_OK 0, 0, 0, THEIR_VERIFIER
+#define THEIR_VERIFIER 0x5e44e4, 0x5e44e5
+/* fixture_start() says so */
+#define OUR_VERIFIER 0x01020304, 0x05060708
 /* An accepted reply's header: REPLY, MSG_ACCEPTED, empty verifier, SUCCESS. */
 #define ACCEPTED(xid) (xid), 1, 0, 0, 0, 0
 
