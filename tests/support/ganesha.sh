@@ -187,7 +187,8 @@ ganesha_start() {
 	end=$((SECONDS + ${GANESHA_DEADLINE:-40}))
 	until answers "$port" 100003 3 && answers "$mport" 100005 3; do
 		pid=$(cat "$dir/ganesha.pid" 2>/dev/null || true)
-		if ((SECONDS >= end)) || { [[ $pid ]] && ! is_process "$pid" ganesha.nfsd; }; then
+		if ((SECONDS >= end)) ||
+			{ [[ $pid ]] && ! is_process "$pid" ganesha.nfsd; }; then
 			tail -n 30 "$dir/ganesha.log" >&2 || true
 			ganesha_stop "$dir" "$export_dir"
 			die "not ready on 127.0.0.1:$port; log: $dir/ganesha.log"
@@ -220,6 +221,7 @@ start | stop) action=$1 ;;
 esac
 shift
 for tool in ganesha.nfsd rpcbind rpcinfo flock; do
-	command -v "$tool" >/dev/null || die "missing: $tool (nfs-ganesha, rpcbind, util-linux)"
+	command -v "$tool" >/dev/null ||
+		die "missing: $tool (nfs-ganesha, rpcbind, util-linux)"
 done
 "ganesha_$action" "$@"

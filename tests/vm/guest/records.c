@@ -80,7 +80,8 @@ static void record_fill(uint64_t *record, size_t bytes, uint64_t file, uint64_t 
 				    .generation = generation };
 	size_t first = sizeof(head) / sizeof(*record);
 	size_t words = bytes / sizeof(*record);
-	uint64_t x = (file << 48 ^ number << 8 ^ generation) * 0x9e3779b97f4a7c15ULL | 1;
+	uint64_t x = (file << 48 ^ number << 8 ^ generation) * 0x9e3779b97f4a7c15ULL |
+		     1;
 
 	for (size_t i = first; i < words; i++) {
 		x ^= x << 13;
@@ -102,7 +103,8 @@ static void record_write(int fd, const uint64_t *record, size_t bytes, uint64_t 
 				   (off_t)(number * bytes + done));
 
 		if (n < 0)
-			fail("write of record %" PRIu64 ": %s", number, strerror(errno));
+			fail("write of record %" PRIu64 ": %s", number,
+			     strerror(errno));
 		done += (size_t)n;
 	}
 }
@@ -208,15 +210,15 @@ static void file_check(const char *dir, uint64_t file, size_t bytes, uint64_t ba
 			why = "another record is there";
 		else if (head.generation < due)
 			why = "an older version is there";
-		else if (head.checksum != body_checksum(record + first,
-							bytes / sizeof(*record) - first))
+		else if (head.checksum !=
+			 body_checksum(record + first, bytes / sizeof(*record) - first))
 			why = "wrong checksum";
 		if (why && bad++ < 10)
-			printf("file %" PRIu64 " record %" PRIu64 ": %s\n", file, number,
-			       why);
+			printf("file %" PRIu64 " record %" PRIu64 ": %s\n", file,
+			       number, why);
 	}
-	printf("file %" PRIu64 ": %" PRIu64 " of %" PRIu64 " promised records bad\n", file,
-	       bad, count);
+	printf("file %" PRIu64 ": %" PRIu64 " of %" PRIu64 " promised records bad\n",
+	       file, bad, count);
 	free(record);
 	close(fd);
 	if (bad)

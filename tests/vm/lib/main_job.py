@@ -55,10 +55,10 @@ def _compare(bench, guest_text, host_text):
     raise CheckError("client and upstream differ", "\n".join(lines))
 
 
-def _libnfs(bench, front, directory):
+def _libnfs(bench, front, directory, export):
     """The same files through libnfs, from the host."""
     sample = sorted((directory / "job" / "tree").rglob("*.h"))[0]
-    url = f"nfs://127.0.0.1{EXPORT}"
+    url = f"nfs://127.0.0.1{export}"
     query = f"?nfsport={front.port}&mountport={front.mount_port}"
 
     def tool(*command):
@@ -85,8 +85,8 @@ def _libnfs(bench, front, directory):
     ):
         raise CheckError("a file stored by nfs-cp differs")
     listed = rpc.exports(front.mount_port)
-    if EXPORT not in listed:
-        raise CheckError(f"MOUNT lists {listed}, not {EXPORT}")
+    if export not in listed:
+        raise CheckError(f"MOUNT lists {listed}, not {export}")
 
 
 def run(bench, guest, front, directory, export=EXPORT):
@@ -98,19 +98,19 @@ def run(bench, guest, front, directory, export=EXPORT):
     head += f"\nTIER={tier} SRC=/tmp/source W={work}\n"
     counts = collections.Counter()
 
-    with bench.step("mount") as row:
+    with bench.step("mount") as result:
         bench.mount(guest, front, export)
         files = guest.run(head + "source_prepare", 60).strip()
-        row[2] = f"ok, source tree of {files} files"
+        result[0] = f"ok, source tree of {files} files"
     for name, quick, full, quick_limit, full_limit in STEPS:
-        with bench.step(name) as row:
+        with bench.step(name) as result:
             before = bench.mount_counts(guest)
             if bench.quick:
                 guest.run(head + quick, quick_limit)
             else:
                 guest.run(head + full, full_limit)
             delta = bench.mount_counts(guest) - before
-            row[2] = f"ok, {delta['WRITE']} WRITE, {delta['COMMIT']} COMMIT"
+            result[0] = f"ok, {delta['WRITE']} WRITE, {delta['COMMIT']} COMMIT"
     with bench.step("compare checksums"):
         counts += bench.mount_counts(guest)
         guest.run(f"umount {MOUNT_POINT}", 60)
@@ -120,7 +120,7 @@ def run(bench, guest, front, directory, export=EXPORT):
         _contains_source(guest_text, source)
         _compare(bench, guest_text, _host_manifest(directory / "job"))
     with bench.step("libnfs, EXPORT"):
-        _libnfs(bench, front, directory)
+        _libnfs(bench, front, directory, export)
     with bench.step("unmount"):
         counts += bench.mount_counts(guest)
         guest.run(f"rm -rf {work}/untar", 120)

@@ -91,7 +91,7 @@ fio_run() {
 }
 
 step_fio() {
-	local size=8m
+	local size=4m
 	[[ $TIER == full ]] && size=24m
 	mkdir -p "$W/fio"
 	fio_run --name=seq --rw=write --bs=64k --size="$size" --numjobs=2 --end_fsync=1

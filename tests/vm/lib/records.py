@@ -95,7 +95,7 @@ def check_on_host(bench, directory, promised):
 
 
 def check_by_client(bench, guest, front, directory, promised):
-    """As check(), after a fresh mount, so that nothing comes from the client's cache."""
+    """As check(), after a fresh mount: nothing comes from the client's cache."""
     guest.run(f"umount {MOUNT_POINT}", 120)
     bench.mount(guest, front)
     check(guest, directory, promised)

@@ -8,7 +8,7 @@ import subprocess
 import time
 
 from . import rpc
-from .guest import PATIENCE, Guest, GuestError, die_with_parent
+from .guest import PATIENCE, Guest, die_with_parent
 
 EXPORT = "/exp"
 GANESHA = pathlib.Path(__file__).resolve().parents[2] / "support" / "ganesha.sh"
@@ -65,7 +65,7 @@ class Ganesha:
 
 
 class Knfsd:
-    """The kernel's nfsd in a guest, on a disk image that survives a kill of the guest."""
+    """The kernel's nfsd in a guest, on a disk image that survives its crashes."""
 
     mount_options = "acl"
     OPTIONS = "rw,sync,insecure,no_root_squash,no_subtree_check"
@@ -199,5 +199,3 @@ class Proxy:
             lines = []
         return "nfsgatherd, end of its log:\n" + "\n".join(lines[-40:]) + "\n"
 
-
-__all__ = ["EXPORT", "Ganesha", "GuestError", "Knfsd", "Proxy", "ServiceError"]

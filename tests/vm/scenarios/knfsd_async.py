@@ -18,10 +18,10 @@ def run(bench):
         upstream.crash()
     with bench.step("boot again"):
         upstream.start()
-    with bench.step("the loss is noticed") as row:
+    with bench.step("the loss is noticed") as result:
         try:
             records.check(upstream.guest, "/exp/records", writer.promised)
         except CheckError as failure:
-            row[2] = f"ok: {failure}"
+            result[0] = f"ok: {failure}"
         else:
             raise CheckError("no record is missing, although the server lied")

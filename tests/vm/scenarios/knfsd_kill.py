@@ -21,18 +21,18 @@ def run(bench, **knfsd_options):
             writer.advance(BATCHES_BEFORE, 120)
             upstream.crash()
             upstream.start()
-        with bench.step(f"fsync works again ({number})") as row:
+        with bench.step(f"fsync works again ({number})") as result:
             writer.advance(BATCHES_AFTER, BACK_SECONDS)
-            row[2] = f"ok, {sum(writer.promised.values())} records promised"
+            result[0] = f"ok, {sum(writer.promised.values())} records promised"
     with bench.step("last kill, boot again"):
         # Every promise has been made; a crash now shows what was only in memory.
         writer.finish()
         counts = bench.mount_counts(guest)
         upstream.crash()
         upstream.start()
-    with bench.step("check on the disk") as row:
+    with bench.step("check on the disk") as result:
         records.check(upstream.guest, "/exp/records", writer.promised)
-        row[2] = f"ok, {sum(writer.promised.values())} records"
+        result[0] = f"ok, {sum(writer.promised.values())} records"
     with bench.step("check by the client"):
         records.check_by_client(bench, guest, front, directory, writer.promised)
         guest.run(f"umount {MOUNT_POINT}", 60)

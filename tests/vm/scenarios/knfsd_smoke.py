@@ -7,7 +7,8 @@ def run(bench):
     upstream = bench.knfsd(fstype=bench.options.fs)
     front = bench.front(upstream)
     guest = bench.client()
-    head = STEPS_FILE.read_text() + f"\nTIER=quick SRC=/tmp/source W={MOUNT_POINT}/job\n"
+    head = STEPS_FILE.read_text()
+    head += f"\nTIER=quick SRC=/tmp/source W={MOUNT_POINT}/job\n"
     with bench.step("mount"):
         bench.mount(guest, front)
         guest.run(head + "source_prepare", 60)

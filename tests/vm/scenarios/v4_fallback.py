@@ -19,6 +19,17 @@ def run(bench):
     port = front.port
     inetd = {111: f"{PORTMAP} {port}", port: f"busybox nc 127.0.0.1 {port}"}
     guest = bench.client(inetd=inetd)
+    with bench.step("NFSv4 is refused cleanly"):
+        said = guest.run(
+            f"mount -v -t nfs -o vers=4,port={port} {ADDRESS}:{EXPORT} {MOUNT_POINT} "
+            "2>&1 && echo MOUNTED; true",
+            90,
+        )
+        if "Protocol not supported" not in said or "MOUNTED" in said:
+            raise CheckError("NFSv4 was not refused as a version that is not there", said)
+        counters = front.counters()["upstreams"]
+        if next(iter(counters.values()))["rpc_errors_sent"] == 0:
+            raise CheckError("the refusal did not come from our daemon", str(counters))
     with bench.step("plain mount"):
         options = f"port={port},mountport={port},nolock"
         guest.run(
