@@ -137,7 +137,7 @@ bool log_limit_allows(struct log_limit *limit, mono_us now)
 {
 	if (limit->used == 0 || now - limit->window_start >= LOG_LIMIT_WINDOW_US) {
 		if (limit->suppressed > 0)
-			log_warn("%" PRIu64 " lines like the next one were left out",
+			log_warn("lines like the next one that were left out: %" PRIu64,
 				 limit->suppressed);
 		limit->window_start = now;
 		limit->used = 0;
