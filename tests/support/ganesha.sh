@@ -179,6 +179,8 @@ ganesha_start() {
 	export_dir=$(cd "$export_dir" && pwd)
 	mkdir -p "$dir/recovery"
 	config_write "$dir" "$export_dir" "$port" "$mport"
+	# ganesha looks for the export's file system here; a root made by debootstrap has none.
+	[[ -e /etc/mtab ]] || ln -s ../proc/self/mounts /etc/mtab
 	rpcbind_start
 	# The default of 1024 descriptors runs out after some thousand files.
 	ulimit -n "$(ulimit -H -n)" 2>/dev/null || true
@@ -195,6 +197,11 @@ ganesha_start() {
 		fi
 		sleep 0.1
 	done
+	if grep -q 'Could not create export' "$dir/ganesha.log"; then
+		grep CRIT "$dir/ganesha.log" | tail -n 8 >&2
+		ganesha_stop "$dir" "$export_dir"
+		die "cannot export $export_dir; log: $dir/ganesha.log"
+	fi
 }
 
 ganesha_stop() {
