@@ -21,10 +21,14 @@
 #include <string.h>
 
 #include "nfsgather/log.h"
+#include "upstream/upstream_call.h"
 #include "upstream/upstream_core.h"
 #include "upstream/upstream_port.h"
 #include "upstream/upstream_resolve.h"
 #include "upstream/upstream_socket.h"
+
+/* A payload from this much on costs more to copy than its call costs otherwise. */
+enum { LARGE_BYTES = 32 * 1024 };
 
 static void conn_fail(struct upstream_conn *conn, const char *why);
 
@@ -321,6 +325,19 @@ static void conn_on_check(evutil_socket_t fd, short what, void *arg)
 	conn_go_on(conn);
 }
 
+/*
+ * Large payloads are copied while they are still in the processor's cache. Small calls wait
+ * for the end of the turn: all that it submits then goes out together.
+ */
+static void conn_pump_now(struct upstream_conn *conn)
+{
+	upstream_flights_pump(conn);
+	if (conn->broken != NULL) /* not from here: submit() is on the stack */
+		event_active(conn->retry_event, EV_TIMEOUT, 0);
+	else
+		upstream_link_watch(&conn->link);
+}
+
 void upstream_conn_submit(struct upstream_conn *conn, struct upstream_request *request)
 {
 	TAILQ_INSERT_TAIL(&conn->queued, request, link);
@@ -329,11 +346,10 @@ void upstream_conn_submit(struct upstream_conn *conn, struct upstream_request *r
 	} else if (conn->state == UPSTREAM_CONN_UP && !conn->link.servicing) {
 		if (conn->program == PROGRAM_MOUNT)
 			event_del(conn->timer);
-		upstream_flights_pump(conn);
-		if (conn->broken != NULL) /* not from here: submit() is on the stack */
-			event_active(conn->retry_event, EV_TIMEOUT, 0);
+		if (upstream_call_payload_bytes(request->call) >= LARGE_BYTES)
+			conn_pump_now(conn);
 		else
-			upstream_link_watch(&conn->link);
+			event_active(conn->retry_event, EV_TIMEOUT, 0);
 	}
 }
 

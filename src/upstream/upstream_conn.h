@@ -89,7 +89,7 @@ struct upstream_conn {
 	struct upstream_cred cred; /* set on the context */
 	/* Set by callbacks: break the connection for this once libnfs returned. */
 	const char *broken;
-	struct event *retry_event; /* memory was short, or broken from submit() */
+	struct event *retry_event; /* calls were submitted, or memory was short */
 
 	/* Silence is watched while calls are out. */
 	struct event *check_event;

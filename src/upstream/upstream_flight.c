@@ -329,9 +329,20 @@ static struct upstream_flight *flight_next(struct upstream_conn *conn)
 	return flight;
 }
 
+/* libnfs sends record by record; several small ones should be one segment all the same. */
+static void flights_flush(struct upstream_conn *conn, bool several)
+{
+	if (several)
+		upstream_socket_gather(conn->link.fd, true);
+	if (upstream_link_flush(&conn->link) != 0)
+		conn->broken = conn->link.error;
+	else if (several)
+		upstream_socket_gather(conn->link.fd, false);
+}
+
 void upstream_flights_pump(struct upstream_conn *conn)
 {
-	bool was_silent = conn->on_wire_count == 0;
+	unsigned int before = conn->on_wire_count;
 	struct upstream_flight *flight;
 
 	while (conn->broken == NULL && (flight = flight_next(conn)) != NULL) {
@@ -341,7 +352,7 @@ void upstream_flights_pump(struct upstream_conn *conn)
 			break;
 		}
 	}
-	if (was_silent && conn->on_wire_count > 0) {
+	if (before == 0 && conn->on_wire_count > 0) {
 		const struct timeval every =
 			upstream_timeval(conn->upstream->tuning.check_every_ms);
 
@@ -349,8 +360,8 @@ void upstream_flights_pump(struct upstream_conn *conn)
 		conn->received_bytes = upstream_socket_received_bytes(conn->link.fd);
 		event_add(conn->check_event, &every);
 	}
-	if (conn->broken == NULL && upstream_link_flush(&conn->link) != 0)
-		conn->broken = conn->link.error;
+	if (conn->broken == NULL)
+		flights_flush(conn, conn->on_wire_count > before + 1);
 }
 
 static void ping_on_reply(struct rpc_context *rpc, int status, void *data, void *arg)

@@ -71,6 +71,11 @@ int upstream_socket_setup(int fd)
 	return err;
 }
 
+void upstream_socket_gather(int fd, bool gather)
+{
+	(void)set_option(fd, IPPROTO_TCP, TCP_CORK, gather);
+}
+
 uint64_t upstream_socket_received_bytes(int fd)
 {
 	struct tcp_info info;
