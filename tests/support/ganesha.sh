@@ -101,7 +101,8 @@ rpcbind_start() {
 	) 9>"$RPCBIND_LOCK"
 }
 
-# Stops the rpcbind that this script started, once no ganesha needs it any more.
+# Stops the rpcbind that this script started, once no ganesha needs it any more. Those of
+# another network namespace have an rpcbind of their own.
 rpcbind_stop() {
 	local pid other
 	(
@@ -112,6 +113,7 @@ rpcbind_stop() {
 			exit 0
 		fi
 		for other in $(pgrep -x ganesha.nfsd); do
+			[[ /proc/$other/ns/net -ef /proc/self/ns/net ]] || continue
 			is_process "$other" ganesha.nfsd && exit 0
 		done
 		kill "$pid"
