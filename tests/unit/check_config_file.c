@@ -98,9 +98,8 @@ END_TEST
 
 START_TEST(long_values_are_shown_shortened)
 {
-	char text[512];
+	char text[512] = GOOD "register = ";
 
-	strcpy(text, GOOD "register = ");
 	memset(text + strlen(text), 'y', 150);
 	expect_faults(text, "f:4: [upstream a] register = "
 			    "yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy"

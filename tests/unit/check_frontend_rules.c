@@ -465,6 +465,8 @@ START_TEST(running_out_of_descriptors_refuses_and_recovers)
 	struct test_client late;
 	int top;
 
+	if (getenv("UNDER_VALGRIND") != NULL)
+		return; /* it has descriptors of its own, and its own idea of the limit */
 	start("127.0.0.1(insecure)");
 	memset(&late, 0, sizeof(late));
 	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
