@@ -1,4 +1,4 @@
-"""What all protocol tests share: fixtures, the mark `slow`, how to run one test alone."""
+"""What all protocol tests share: fixtures, the mark `slow`, how to run one alone."""
 
 import os
 import shlex

@@ -245,7 +245,8 @@ def test_ipv6_address_is_refused_by_rules_for_others(faultd):
 @needs_ipv6
 def test_ipv4_rules_hold_on_a_dual_stack_listener(faultd):
     port = free_port()
-    conf = upstream_conf("a", faultd, port, host="[::]", clients="127.0.0.2(rw,insecure)")
+    rules = "127.0.0.2(rw,insecure)"
+    conf = upstream_conf("a", faultd, port, host="[::]", clients=rules)
     conf = conf.replace(f"listen = [::]:{port}", f"listen = [::]:{port} 0.0.0.0:{port}")
     with Proxy(conf=conf, port=port):
         with ClientFrom(port, "127.0.0.2") as c:

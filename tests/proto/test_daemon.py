@@ -1,4 +1,4 @@
-"""The program itself: command line, configuration, signals, counters, service manager."""
+"""The program: command line, configuration, signals, counters, service manager."""
 
 import json
 import os
@@ -23,6 +23,7 @@ server = 127.0.0.1
 port = 20490
 listen = 127.0.0.1:20491
 """
+SECOND = ONE.replace(" a]", " b]")
 
 
 def run(*args, env=None):
@@ -121,8 +122,8 @@ def test_check_of_the_example_and_of_a_command_line():
         (16, "[upstream a]\nlisten = 127.0.0.1:1\n", "server"),
         (17, "[upstream a]\nserver = h\n", "listen"),
         (18, ONE + ONE, "5: [upstream a]"),
-        (19, ONE + ONE.replace(" a]", " b]").replace("20491", "20493"), "6: [upstream b]"),
-        (20, ONE + ONE.replace(" a]", " b]").replace("20490", "20494"), "8: [upstream b]"),
+        (19, ONE + SECOND.replace("20491", "20493"), "6: [upstream b]"),
+        (20, ONE + SECOND.replace("20490", "20494"), "8: [upstream b]"),
         (21, "", "upstream"),
         (22, "[upstream a!]\n" + ONE[13:], "1: [upstream a!]"),
         (23, "nonsense\n" + ONE, "1:"),
@@ -292,7 +293,8 @@ def test_starts_with_a_million_descriptors_allowed(faultd):
             c.getattr(c.root).ok()
             with open(f"/proc/{proxy.process.pid}/status") as f:
                 rss = int(re.search(r"VmRSS:\s+(\d+) kB", f.read())[1])
-            sanitized = b"libasan" in open(f"/proc/{proxy.process.pid}/maps", "rb").read()
+            with open(f"/proc/{proxy.process.pid}/maps") as f:
+                sanitized = "libasan" in f.read()
             assert rss < (128 if sanitized else 32) * 1024
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
@@ -327,7 +329,8 @@ class Activated(Proxy):
 
     def argv(self):
         fds = [str(s.fileno()) for s in self.sockets]
-        return [sys.executable, "-c", HAND_OVER, ",".join(fds), self.names, *super().argv()]
+        words = [HAND_OVER, ",".join(fds), self.names]
+        return [sys.executable, "-c", *words, *super().argv()]
 
     def spawn(self, argv, **kw):
         fds = [s.fileno() for s in self.sockets]
@@ -421,14 +424,15 @@ REGISTERED = """
 import subprocess, sys
 sys.path.insert(0, sys.argv[1])
 from harness import FaultServer, Proxy, upstream_conf
+def say(*argv):
+    return subprocess.run(argv, check=True, stdout=subprocess.PIPE, text=True).stdout
 with FaultServer("--export", "/other") as faultd:
     conf = upstream_conf("a", faultd, 20490, register="yes", clients="127.0.0.1")
     with Proxy(conf=conf, port=20490) as proxy:
-        print(subprocess.run(["rpcinfo", "-p"], stdout=subprocess.PIPE, text=True).stdout)
+        print(say("rpcinfo", "-p"))
         for option in "-e", "-a":
-            argv = ["showmount", "--no-headers", option, "127.0.0.1"]
-            print(subprocess.run(argv, check=True, stdout=subprocess.PIPE, text=True).stdout)
-    print(subprocess.run(["rpcinfo", "-p"], stdout=subprocess.PIPE, text=True).stdout)
+            print(say("showmount", "--no-headers", option, "127.0.0.1"))
+    print(say("rpcinfo", "-p"))
 """
 
 

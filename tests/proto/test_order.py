@@ -1,7 +1,7 @@
 """P4: the upstream sees the bytes of a file in the order in which they arrived.
 
-"Not sent yet" is shown by a marker: a call that the proxy read later and that may go out
-is at the upstream already.
+"Not sent yet" is shown by a marker: a call that the proxy read later and that may go
+out is at the upstream already.
 """
 
 import random
@@ -184,7 +184,7 @@ def test_p4_truncation_of_unknown_fate_goes_first(faultd, proxy, c):
 
 
 def test_p4_stalled_replies_of_several_writes(faultd, proxy, c):
-    """Executed, not answered, cut off: all are sent again before what waits for them."""
+    """Executed, not answered, cut off: sent again before what waits for them."""
     fh = make_file(c)
     faultd.cmd("hold WRITE after")
     xids = [c.start("write", fh, i * 100, b"old." * 25) for i in range(5)]
@@ -200,7 +200,7 @@ def test_p4_stalled_replies_of_several_writes(faultd, proxy, c):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_p4_random_overwrites_with_cuts(faultd, proxy, c, seed):
-    """WRITEs and size changes in flight together; the content is that of their order."""
+    """WRITEs and size changes in flight together: the content follows their order."""
     rng = random.Random(seed)
     fh = make_file(c)
     want = bytearray()

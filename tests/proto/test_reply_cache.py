@@ -1,7 +1,7 @@
 """P7: what comes twice is executed once and answered the same.
 
-First when a client sends again, then when we do after a reconnect: the upstream here has
-no cache of its own and executes whatever comes.
+First when a client sends again, then when we do after a reconnect: the upstream here
+has no cache of its own and executes whatever comes.
 """
 
 import pytest
@@ -205,7 +205,7 @@ def test_p7_old_write_does_not_lie_down_on_a_newer_one(faultd, proxy, c):
 
 
 def test_p7_stale_write_read_late_from_an_old_connection(faultd, proxy, c):
-    """Half of it had arrived when the client gave up the connection and sent it anew."""
+    """Half of it had arrived when the client gave the connection up."""
     from nfs3_client import call_bytes, record
     from nfs3_xdr import ARGS, NFS
 
@@ -302,11 +302,11 @@ def test_p7_type_of_what_exists_counts(faultd, proxy, c):
 
 @pytest.mark.xfail(
     strict=True,
-    reason="the estimate of the upstream's clock is as old as the newest ctime seen, so "
-    "a lock file younger than that ctime passes for our own",
+    reason="the estimate of the upstream's clock is as old as the newest ctime seen, "
+    "so a lock file younger than that ctime passes for our own",
 )
 def test_p7_lock_file_of_another_client_is_not_taken_for_ours(faultd, proxy, c):
-    """All that the proxy has seen is old; the lock was taken a while ago, by another."""
+    """All that the proxy has seen is old; another took the lock a while ago."""
     fh = make_file(c)
     with mounted(faultd) as other:
         faultd.cmd("clock 60000")

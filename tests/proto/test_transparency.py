@@ -1,7 +1,7 @@
 """P11: a client cannot tell the proxy from its server, and may be moved between them.
 
-Replies are compared as bytes: with what the upstream answered (a tap sees that), or with
-what it answers to a client of its own.
+Replies are compared as bytes: with what the upstream answered (a tap sees that), or
+with what it answers to a client of its own.
 """
 
 import shutil
@@ -421,7 +421,8 @@ def run(*argv):
 
 def test_p11_libnfs_utilities(faultd, proxy, c, tmp_path):
     """nfs-cp in and out, nfs-ls, nfs-cat, with the library's own view of NFS."""
-    tail = f"?version=3&nfsport={proxy.port}&mountport={proxy.port}&auto-traverse-mounts=0"
+    port = proxy.port
+    tail = f"?version=3&nfsport={port}&mountport={port}&auto-traverse-mounts=0"
     c.setattr(c.root, mode=0o777).ok()
     data = pattern(3 << 20)
     (tmp_path / "in").write_bytes(data)

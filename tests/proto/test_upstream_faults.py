@@ -229,14 +229,14 @@ def test_reply_to_no_call_harms_no_other(faultd, proxy, c, kind, name):
 @pytest.mark.parametrize("kind", ["record", "xid"])
 def test_reply_to_no_call_is_noticed(faultd, proxy, c, kind):
     xid, _ = start_spoiled(faultd, c, kind, "GETATTR")
-    c.finish(xid, timeout=200).ok()
+    c.finish(xid, timeout=160).ok()
 
 
 @pytest.mark.slow
 def test_garbage_record_mark(faultd, proxy, c):
     """Too long in nearly all cases; else the rest of that record never comes."""
     xid, _ = start_spoiled(faultd, c, "mark", "GETATTR")
-    c.finish(xid, timeout=200).ok()
+    c.finish(xid, timeout=160).ok()
 
 
 def test_garbage_without_end_fails_the_call_and_no_other(faultd, proxy, c):
@@ -258,7 +258,7 @@ def test_random_results_harm_nobody(faultd, proxy, c):
     """They may even decode, to nonsense; the next answers are right."""
     fh = make_file(c, data=b"data")
     names = "getattr lookup access read write commit readdir readdirplus fsinfo".split()
-    for _ in range(4):
+    for _ in range(2):
         for name in names:
             args = {
                 "lookup": (c.root, "f"), "read": (fh, 0, 4), "write": (fh, 0, b"data"),
@@ -351,8 +351,8 @@ def test_reconnect_does_not_spin():
         with proxy.client() as c:
             c.start("mnt", EXPORT)
             c.start("fsinfo", b"h" * 32)
-            time.sleep(3)  # the measuring itself
-            assert 5 <= listener.count <= 60
+            time.sleep(2)  # the measuring itself
+            assert 5 <= listener.count <= 45
             lines = [x for x in proxy.log().splitlines() if "upstream default" in x]
             assert len(lines) <= 12
             c.null()
@@ -363,8 +363,8 @@ def test_call_that_kills_its_connection_does_not_spin(faultd, proxy, c):
     faultd.cmd("drop GETATTR before 1000")
     xid = c.start("getattr", c.root)
     before = faultd.stats()["accepted"]
-    time.sleep(2)  # the measuring itself
-    assert faultd.stats()["accepted"] - before <= 20
+    time.sleep(1.5)  # the measuring itself
+    assert faultd.stats()["accepted"] - before <= 15
     faultd.cmd("clear")
     c.finish(xid).ok()
 

@@ -8,7 +8,7 @@ import random
 
 import pytest
 from harness import make_file, pattern
-from nfs3_client import DATA_SYNC, FILE_SYNC, UNSTABLE
+from nfs3_client import DATA_SYNC, FILE_SYNC
 from proto import (
     count_of, files_on_two_connections, machine, mounted, upstream_counters,
 )  # fmt: skip
