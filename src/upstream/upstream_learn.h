@@ -9,7 +9,7 @@
 #include "nfsgather/call.h"
 
 struct upstream_lesson {
-	uint64_t newest_ctime_ns; /* 0: none seen */
+	uint64_t newest_ctime_ns; /* set by this very call; 0: none was */
 	uint32_t wtmax_bytes;	  /* 0: not told */
 	uint32_t read_bytes;	  /* payload of a successful READ */
 };

@@ -113,7 +113,7 @@ def test_p6_proof_of_a_stable_write_uses_the_writers_credential(faultd, proxy, c
 
 def test_p6_looking_after_a_resend_uses_the_callers_credential(faultd, proxy, c):
     cred = Cred(uid=77, gid=78)
-    make_file(c)  # tells the proxy the upstream's time
+    make_file(c, data=b"x")  # tells the proxy the upstream's time
     faultd.cmd("drop MKDIR after")
     c.mkdir(c.root, "d", cred=cred).ok()
     assert {call["uid"] for call in faultd.calls("LOOKUP,MKDIR")} == {77}

@@ -306,6 +306,24 @@ void put_wcc(struct bytes *bytes, uint32_t ctime_s)
 	put_post_attr(bytes, NFS3_DIR, 500, ctime_s);
 }
 
+void put_small_write(struct bytes *args)
+{
+	put_fh(args, 1, 32);
+	put_u64(args, 0);
+	put_u32(args, 1);
+	put_u32(args, NFS3_FILE_SYNC);
+	put_opaque(args, "x", 1);
+}
+
+void put_small_write_ok(struct bytes *results, uint32_t ctime_s)
+{
+	put_u32(results, NFS3_OK);
+	put_wcc(results, ctime_s);
+	put_u32(results, 1);
+	put_u32(results, NFS3_FILE_SYNC);
+	put_u64(results, 7);
+}
+
 void put_no_wcc(struct bytes *bytes)
 {
 	put_u32(bytes, 0);

@@ -158,6 +158,9 @@ void put_attr(struct bytes *bytes, uint32_t type, uint64_t fileid, uint32_t ctim
 void put_post_attr(struct bytes *bytes, uint32_t type, uint64_t fileid,
 		   uint32_t ctime_s);
 void put_wcc(struct bytes *bytes, uint32_t ctime_s);
+/* A WRITE of one byte, and its results: it sets the ctime, which tells the clock. */
+void put_small_write(struct bytes *args);
+void put_small_write_ok(struct bytes *results, uint32_t ctime_s);
 void put_no_wcc(struct bytes *bytes);
 /* An ACL as in NFSACL: a limit and that many entries. */
 void put_aces(struct bytes *bytes, uint32_t limit, uint32_t count);
