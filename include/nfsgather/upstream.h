@@ -80,8 +80,17 @@ struct upstream_ops {
 	void (*submit)(struct upstream *upstream, struct upstream_request *request);
 	/* Largest WRITE the upstream takes (FSINFO wtmax), 0 while not known. */
 	uint32_t (*wtmax_bytes)(const struct upstream *upstream);
+	/* Largest file every file system seen so far allows, 0 while not known. */
+	uint64_t (*maxfilesize_bytes)(const struct upstream *upstream);
 	/* "name" of the [upstream NAME] section. */
 	const char *(*name)(const struct upstream *upstream);
+	/*
+	 * fn(arg) runs whenever an established NFS connection has broken: after done()
+	 * of the calls that were answered over it, before done() of any that was
+	 * answered over a newer one. It must not free the upstream. NULL: no more.
+	 */
+	void (*set_on_disconnect)(struct upstream *upstream, void (*fn)(void *arg),
+				  void *arg);
 };
 
 #endif

@@ -17,6 +17,7 @@
 #include "upstream/upstream_call.h"
 #include "upstream/upstream_core.h"
 #include "upstream/upstream_libnfs.h"
+#include "upstream/upstream_zdr.h"
 
 const struct upstream_tuning upstream_tuning_default = {
 	.connect_timeout_ms = 10 * 1000,
@@ -28,6 +29,7 @@ const struct upstream_tuning upstream_tuning_default = {
 	.silence_us = (mono_us)15 * 1000 * 1000,
 	.complain_us = (mono_us)30 * 1000 * 1000,
 	.dead_us = (mono_us)120 * 1000 * 1000,
+	.stray_us = (mono_us)30 * 1000 * 1000,
 	.calls_max = UPSTREAM_FLIGHTS_MAX,
 	.bytes_max = (size_t)8 << 20,
 	.done_per_turn = 64,
@@ -139,6 +141,27 @@ static void upstream_on_done(evutil_socket_t fd, short what, void *arg)
 		event_active(upstream->done_event, EV_TIMEOUT, 0);
 }
 
+/*
+ * What was answered so far goes first: it came over the connection that broke or one as
+ * old. What these calls submit meanwhile is answered later.
+ */
+void upstream_note_disconnect(struct upstream *upstream)
+{
+	struct upstream_request_list answered = TAILQ_HEAD_INITIALIZER(answered);
+	struct upstream_request *request;
+
+	if (upstream->on_disconnect == NULL)
+		return;
+	TAILQ_CONCAT(&answered, &upstream->done, link);
+	upstream->running_done = true;
+	while ((request = TAILQ_FIRST(&answered)) != NULL) {
+		TAILQ_REMOVE(&answered, request, link);
+		upstream_run_one(upstream, request);
+	}
+	upstream->running_done = false;
+	upstream->on_disconnect(upstream->on_disconnect_arg);
+}
+
 static struct upstream_conn *upstream_route(const struct upstream *upstream,
 					    const struct nfs_call *call)
 {
@@ -173,6 +196,18 @@ static uint32_t upstream_wtmax_bytes(const struct upstream *upstream)
 	return upstream->wtmax_bytes;
 }
 
+static uint64_t upstream_maxfilesize_bytes(const struct upstream *upstream)
+{
+	return upstream->maxfilesize_bytes;
+}
+
+static void upstream_set_on_disconnect(struct upstream *upstream, void (*fn)(void *arg),
+				       void *arg)
+{
+	upstream->on_disconnect = fn;
+	upstream->on_disconnect_arg = arg;
+}
+
 static const char *upstream_name(const struct upstream *upstream)
 {
 	return upstream->name;
@@ -181,7 +216,9 @@ static const char *upstream_name(const struct upstream *upstream)
 const struct upstream_ops upstream_libnfs_ops = {
 	.submit = upstream_submit,
 	.wtmax_bytes = upstream_wtmax_bytes,
+	.maxfilesize_bytes = upstream_maxfilesize_bytes,
 	.name = upstream_name,
+	.set_on_disconnect = upstream_set_on_disconnect,
 };
 
 static void upstream_destroy(struct upstream *upstream)
@@ -237,6 +274,7 @@ struct upstream *upstream_libnfs_new_tuned(const struct upstream_config *config,
 	INVARIANT(tuning->calls_max >= 1 && tuning->calls_max <= UPSTREAM_FLIGHTS_MAX);
 	if (upstream == NULL)
 		return NULL;
+	upstream_zdr_init();
 	upstream->base = config->base;
 	upstream->dns = config->dns;
 	upstream->clock = config->clock;

@@ -114,8 +114,8 @@ static bool conn_is_needed(const struct upstream_conn *conn)
 static void conn_fail(struct upstream_conn *conn, const char *why)
 {
 	struct upstream *upstream = conn->upstream;
-	bool idle_close = conn->state == UPSTREAM_CONN_UP &&
-			  upstream_conn_is_quiet(conn);
+	bool was_up = conn->state == UPSTREAM_CONN_UP;
+	bool idle_close = was_up && upstream_conn_is_quiet(conn);
 	char reason[192];
 
 	snprintf(reason, sizeof(reason), "%s", why); /* it may lie in what is let go */
@@ -128,6 +128,8 @@ static void conn_fail(struct upstream_conn *conn, const char *why)
 	} else {
 		conn_set_state(conn, UPSTREAM_CONN_IDLE);
 	}
+	if (was_up && conn->program == PROGRAM_NFS)
+		upstream_note_disconnect(upstream);
 	if (idle_close)
 		return; /* servers do that; only failing to return is news */
 	if (conn->program == PROGRAM_NFS)
@@ -201,6 +203,11 @@ static void conn_on_serviced(void *arg, bool failed)
 		conn_enter_up(conn);
 	}
 	conn_go_on(conn);
+}
+
+static void conn_before_read(void *arg)
+{
+	upstream_stray_before_read(arg);
 }
 
 static void conn_connect(struct upstream_conn *conn, uint16_t port)
@@ -396,8 +403,8 @@ struct upstream_conn *upstream_conn_new(struct upstream *upstream, unsigned int 
 	conn->retry_event = evtimer_new(upstream->base, conn_on_retry, conn);
 	conn->check_event =
 		event_new(upstream->base, -1, EV_PERSIST, conn_on_check, conn);
-	if (upstream_link_init(&conn->link, upstream->base, conn_on_serviced, conn) !=
-		    0 ||
+	if (upstream_link_init(&conn->link, upstream->base, conn_on_serviced,
+			       conn_before_read, conn) != 0 ||
 	    conn->timer == NULL || conn->retry_event == NULL ||
 	    conn->check_event == NULL) {
 		upstream_conn_free(conn);

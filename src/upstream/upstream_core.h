@@ -43,6 +43,9 @@ struct upstream {
 
 	uint32_t next_xid;
 	uint32_t wtmax_bytes;
+	uint64_t maxfilesize_bytes; /* the smallest seen; 0: none yet */
+	void (*on_disconnect)(void *arg);
+	void *on_disconnect_arg;
 	uint64_t newest_ctime_ns; /* 0: none seen */
 	mono_us newest_ctime_at;
 
@@ -79,6 +82,8 @@ void upstream_finish(struct upstream *upstream, struct upstream_request *request
 /* Calls like upstream_libnfs_ops.submit(), also for the folder's own calls. */
 void upstream_submit(struct upstream *upstream, struct upstream_request *request);
 
+/* An established NFS connection broke, with its calls taken off the wire. */
+void upstream_note_disconnect(struct upstream *upstream);
 /* Connections tell what happened to them; the log hears of the upstream as a whole. */
 void upstream_note_up(struct upstream *upstream);
 void upstream_note_down(struct upstream *upstream, const char *why);

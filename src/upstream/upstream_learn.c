@@ -65,8 +65,10 @@ static void learn_link(struct upstream_lesson *lesson, const LINK3res *res)
 
 static void learn_fsinfo(struct upstream_lesson *lesson, const FSINFO3res *res)
 {
-	if (res->status == 0)
-		lesson->wtmax_bytes = res->FSINFO3res_u.resok.wtmax;
+	if (res->status != 0)
+		return;
+	lesson->wtmax_bytes = res->FSINFO3res_u.resok.wtmax;
+	lesson->maxfilesize_bytes = res->FSINFO3res_u.resok.maxfilesize;
 }
 
 void upstream_learn(struct upstream_lesson *lesson, const struct nfs_call *call,
