@@ -3,10 +3,12 @@
  * the event loop.
  *
  * The hard case: the order. Sockets come first, so that a wrong address costs nobody
- * anything; the service manager hears READY when clients can connect. At the end the
- * upstream goes before its frontend, so that no call is out when the frontend is freed.
+ * anything; the service manager hears READY when clients can connect. At the end what was
+ * acked is made stable while upstreams still answer; then the upstream goes before
+ * its frontend, so that no call is out when the frontend is freed.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -29,7 +31,9 @@
 enum {
 	COUNTERS_TIMEOUT_RUNNING_MS = 100,
 	COUNTERS_TIMEOUT_EXIT_MS = 1000,
+	DRAIN_LOOK_MS = 10,
 };
+#define DRAIN_MAX_US ((mono_us)10 * 1000 * 1000)
 
 /* One [upstream NAME] at work. */
 struct service {
@@ -47,18 +51,45 @@ struct daemon {
 	struct event_base *base;
 	struct evdns_base *dns; /* NULL while all servers are numeric addresses */
 	struct signals *signals;
+	struct loop_timer *drain_timer; /* stopping, since a signal asked for it */
+	mono_us drain_end;
 	struct admission_pool *admission;
 	struct service *service; /* as many as the config has upstreams, in its order */
 	size_t service_count;
 };
 
+static void daemon_on_drain(void *owner)
+{
+	const struct daemon *daemon = owner;
+	bool drained = true;
+
+	for (size_t i = 0; i < daemon->service_count; i++)
+		drained = drained && frontend_is_drained(daemon->service[i].frontend);
+	if (drained || clock_now(clock_system()) >= daemon->drain_end)
+		loop_stop(daemon->base);
+}
+
+/* The first time in good order, the second time at once. */
 static void daemon_on_stop(void *owner, const char *signal_name)
 {
 	struct daemon *daemon = owner;
 
+	if (daemon->drain_timer != NULL) {
+		log_info("stopping at once: %s", signal_name);
+		loop_stop(daemon->base);
+		return;
+	}
 	log_info("stopping: %s", signal_name);
 	service_manager_notify_stopping();
-	loop_stop(daemon->base);
+	for (size_t i = 0; i < daemon->service_count; i++)
+		frontend_drain(daemon->service[i].frontend);
+	daemon->drain_end = clock_now(clock_system()) + DRAIN_MAX_US;
+	daemon->drain_timer =
+		loop_timer_new(daemon->base, DRAIN_LOOK_MS, daemon_on_drain, daemon);
+	if (daemon->drain_timer == NULL)
+		loop_stop(daemon->base);
+	else
+		daemon_on_drain(daemon);
 }
 
 static void daemon_print_counters(const struct daemon *daemon, int timeout_ms)
@@ -98,6 +129,19 @@ static const struct signals_ops daemon_signals_ops = {
 	.check_config = daemon_on_check_config,
 };
 
+static struct engine_config service_engine_config(const struct config_upstream *config)
+{
+	struct engine_config engine = engine_config_default;
+
+	engine.dirty_background_bytes = config->dirty_background_bytes;
+	engine.dirty_bytes = config->dirty_bytes;
+	engine.retained_bytes = config->retained_bytes;
+	engine.plug_max_us = config->plug_max_us;
+	engine.dirty_expire_us = config->dirty_expire_us;
+	engine.retained_expire_us = config->retained_expire_us;
+	return engine;
+}
+
 static int service_start(struct service *service, struct daemon *daemon)
 {
 	const struct config_upstream *config = service->config;
@@ -121,6 +165,7 @@ static int service_start(struct service *service, struct daemon *daemon)
 		.clients = &config->clients,
 		.exports = (const char *const *)config->exports,
 		.export_count = config->export_count,
+		.engine = service_engine_config(config),
 	};
 	int error = process_random(&frontend_config.first_verifier,
 				   sizeof(frontend_config.first_verifier));
@@ -178,8 +223,21 @@ static void service_register(struct service *service)
 	}
 }
 
+/* Clients will send these bytes again: the next start has another verifier. */
+static void service_log_undrained(const struct service *service)
+{
+	const uint64_t *gauge = service->stats.gauge;
+
+	if (gauge[GAUGE_DIRTY_BYTES] + gauge[GAUGE_RETAINED_BYTES] > 0)
+		log_warn("upstream %s: stopped with %" PRIu64 " bytes not written and "
+			 "%" PRIu64 " bytes not committed",
+			 service->config->name, gauge[GAUGE_DIRTY_BYTES],
+			 gauge[GAUGE_RETAINED_BYTES]);
+}
+
 static void service_stop(struct service *service)
 {
+	service_log_undrained(service);
 	if (service->frontend != NULL)
 		frontend_stop_listening(service->frontend);
 	if (service->upstream != NULL)
@@ -268,6 +326,7 @@ static int daemon_run(struct daemon *daemon)
 	free(daemon->service);
 	if (daemon->admission != NULL)
 		admission_pool_free(daemon->admission);
+	loop_timer_free(daemon->drain_timer);
 	loop_dns_free(daemon->dns);
 	signals_free(daemon->signals);
 	loop_free(daemon->base);

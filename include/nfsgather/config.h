@@ -39,6 +39,13 @@ struct config_upstream {
 	struct access_rules clients;
 	unsigned int connections; /* 1..CONFIG_CONNECTIONS_MAX */
 	bool register_rpcbind;
+	/* What [writeback] and [commit] say, or this section (as in struct engine_config). */
+	uint64_t dirty_background_bytes; /* at most dirty_bytes */
+	uint64_t dirty_bytes; /* with retained_bytes no more than it can always have */
+	uint64_t retained_bytes;
+	uint64_t plug_max_us;
+	uint64_t dirty_expire_us;
+	uint64_t retained_expire_us; /* more than 0 */
 };
 
 TAILQ_HEAD(config_upstream_list, config_upstream);

@@ -1,26 +1,43 @@
 /*
- * The engine's entry points: what becomes of a WRITE, a COMMIT and a size change, and when
- * the verifier must change.
+ * The engine's entry points, and how every one of them ends: engine_rest() looks at the
+ * files something happened to until nothing is left to do, and then gives the answers.
  *
- * The hard case is knowing that acknowledged data is gone when nobody says so: the
- * upstream restarts, and only the verifier in a later COMMIT reply tells. Each answered
- * UNSTABLE WRITE is in its file's ledger with the upstream verifier it came with; a COMMIT
- * that does not match what it should have covered, one whose first execution may have
- * swallowed an error, and one that failed while there was more data in that file, all rotate
- * our verifier before they are answered. The clients then see that their WRITEs and the
- * COMMIT disagree, and send the data again.
+ * The hard case is being entered again from an answer: a client's next call may come in while
+ * the answers of the last one are given. By then the engine is at rest, the inner entry
+ * only adds answers, and the outer one goes on giving them.
  *
- * It does not promise to repair anything: without kept payload only the clients can.
- * COMMITs are in commit.c, order within a file in order.c, the verifier in rotation.c.
+ *   WRITE   admit.c says yes: buffer.c, answered at once; else writeback.c
+ *   COMMIT  commit.c
+ *   others  barrier.c
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "coalesce/engine_private.h"
-#include "coalesce/order.h"
 #include "coalesce/verifier.h"
 
+enum {
+	ENGINE_MILLISECOND_US = 1000,
+	ENGINE_SECOND_US = 1000 * 1000,
+};
+
+const struct engine_config engine_config_default = {
+	.dirty_background_bytes = 64u << 20,
+	.dirty_bytes = 128u << 20,
+	.retained_bytes = 256u << 20,
+	.plug_max_us = 2 * ENGINE_MILLISECOND_US,
+	.dirty_expire_us = ENGINE_SECOND_US,
+	.retained_expire_us = 5ull * ENGINE_SECOND_US,
+	.grant_us = 30ull * ENGINE_SECOND_US,
+	.shared_us = 30ull * ENGINE_SECOND_US,
+	.quarantine_us = 30ull * ENGINE_SECOND_US,
+	.sticky_us = 600ull * ENGINE_SECOND_US,
+	.retry_first_us = 100 * ENGINE_MILLISECOND_US,
+	.retry_max_us = 5ull * ENGINE_SECOND_US,
+};
+
 struct engine *engine_new(const struct engine_ops *ops, void *owner,
+			  const struct engine_config *config,
 			  struct nfs3_verifier first_verifier, struct stats *stats)
 {
 	struct engine *engine = calloc(1, sizeof(*engine));
@@ -29,9 +46,18 @@ struct engine *engine_new(const struct engine_ops *ops, void *owner,
 		return NULL;
 	engine->ops = ops;
 	engine->owner = owner;
+	engine->config = *config;
 	engine->stats = stats;
 	engine->verifier = verifier_first(first_verifier);
+	engine->is_resting = true;
 	file_table_init(&engine->files);
+	TAILQ_INIT(&engine->dirty_files);
+	TAILQ_INIT(&engine->plugged_files);
+	TAILQ_INIT(&engine->retained_files);
+	TAILQ_INIT(&engine->retry_files);
+	TAILQ_INIT(&engine->sticky_files);
+	TAILQ_INIT(&engine->work);
+	TAILQ_INIT(&engine->answers);
 	return engine;
 }
 
@@ -53,24 +79,38 @@ size_t engine_file_count(const struct engine *engine)
 	return engine->files.by_fh.node_count;
 }
 
+uint64_t engine_sequence(const struct engine *engine)
+{
+	return engine->sequence;
+}
+
+void engine_set_now(struct engine *engine, uint64_t now_us)
+{
+	INVARIANT(now_us >= engine->now_us);
+	engine->now_us = now_us;
+}
+
+void engine_set_limits(struct engine *engine, uint32_t wtmax_bytes,
+		       uint64_t maxfilesize_bytes)
+{
+	/* Bytes may be buffered by what was known before. */
+	if (wtmax_bytes > 0)
+		engine->wtmax_bytes = wtmax_bytes;
+	/* Far enough from where offsets wrap. */
+	engine->maxfilesize_bytes = maxfilesize_bytes < INT64_MAX ? maxfilesize_bytes
+								  : INT64_MAX;
+}
+
 /*
- * COMMIT:    IDLE -> WAITING -> SENT -> ANSWERED
- *                       `-- shares another's ->'
- *
- * WRITE,     IDLE -> WAITING -> SENT -> ANSWERED       SENT -> SENT: in doubt, once more
- * TRUNCATE:    `------------->'  | ^ ^
- *                                v |  `-- proof does not match
- *                          UNPROVEN -> PROVING -> ANSWERED
+ * WRITE, COMMIT   IDLE -> WAITING -> ANSWERED
+ * barrier         IDLE -> WAITING -> PASSED -> ANSWERED
  */
 void engine_op_set_state(struct engine_op *op, enum engine_op_state state)
 {
 	static const unsigned int may_follow[] = {
-		[ENGINE_OP_IDLE] = 1u << ENGINE_OP_WAITING | 1u << ENGINE_OP_SENT,
-		[ENGINE_OP_WAITING] = 1u << ENGINE_OP_SENT | 1u << ENGINE_OP_ANSWERED,
-		[ENGINE_OP_SENT] = 1u << ENGINE_OP_SENT | 1u << ENGINE_OP_UNPROVEN |
-				   1u << ENGINE_OP_ANSWERED,
-		[ENGINE_OP_UNPROVEN] = 1u << ENGINE_OP_SENT | 1u << ENGINE_OP_PROVING,
-		[ENGINE_OP_PROVING] = 1u << ENGINE_OP_SENT | 1u << ENGINE_OP_ANSWERED,
+		[ENGINE_OP_IDLE] = 1u << ENGINE_OP_WAITING,
+		[ENGINE_OP_WAITING] = 1u << ENGINE_OP_PASSED | 1u << ENGINE_OP_ANSWERED,
+		[ENGINE_OP_PASSED] = 1u << ENGINE_OP_ANSWERED,
 		[ENGINE_OP_ANSWERED] = 0,
 	};
 
@@ -78,140 +118,231 @@ void engine_op_set_state(struct engine_op *op, enum engine_op_state state)
 	op->state = state;
 }
 
-void engine_send(struct engine *engine, struct engine_op *op)
+static void engine_end(struct engine *engine, struct engine_op *op)
 {
-	op->sent_sequence = ++engine->sequence;
-	op->in_doubt = false;
-	engine_op_set_state(op, ENGINE_OP_SENT);
+	struct engine_file *file = op->file;
+
+	file->op_count--;
+	op->file = NULL;
+	file_mark_work(file);
+	engine_op_set_state(op, ENGINE_OP_ANSWERED);
+	TAILQ_INSERT_TAIL(&engine->answers, op, link);
+}
+
+void engine_end_write(struct engine *engine, struct engine_op *op,
+		      struct engine_write_result result)
+{
+	result.verifier = engine->verifier;
+	op->write_result = result;
+	engine_end(engine, op);
+}
+
+void engine_end_commit(struct engine *engine, struct engine_op *op,
+		       struct engine_commit_result result)
+{
+	result.verifier = engine->verifier;
+	op->commit_result = result;
+	engine_end(engine, op);
+}
+
+void engine_end_barrier(struct engine *engine, struct engine_op *op)
+{
+	engine_op_set_state(op, op->barrier == ENGINE_BARRIER_FLUSH ? ENGINE_OP_ANSWERED
+								    : ENGINE_OP_PASSED);
+	TAILQ_INSERT_TAIL(&engine->answers, op, link);
+}
+
+static void engine_answer(struct engine *engine, struct engine_op *op)
+{
 	switch (op->kind) {
 	case ENGINE_OP_WRITE:
-		engine->ops->send_write(engine->owner, op);
-		break;
-	case ENGINE_OP_TRUNCATE:
-		engine->ops->send_truncate(engine->owner, op);
-		break;
+		engine->ops->answer_write(engine->owner, op, &op->write_result);
+		return;
 	case ENGINE_OP_COMMIT:
-		UNREACHABLE(); /* commit.c sends those */
+		engine->ops->answer_commit(engine->owner, op, &op->commit_result);
+		return;
+	case ENGINE_OP_BARRIER:
+		break;
 	}
+	engine->ops->pass(engine->owner, op);
+}
+
+static void engine_pump_file(struct engine_file *file)
+{
+	struct line_entry *entry;
+
+	while (file->retry_at_us == 0 && (entry = line_next_ready(file)) != NULL) {
+		if (entry->is_barrier)
+			barrier_on_turn(container_of(entry, struct engine_op, line));
+		else
+			writeback_send(extent_from_line(entry));
+	}
+	commit_pump(file);
+	tick_list_file(file);
+	if (file->engine->is_draining && file->in_retained_list && !file->commit_out)
+		commit_want(file, COMMIT_REASON_DRAIN);
+	if (file_is_clean(file))
+		file->owner_count = 0;
+	file_prune_generations(file);
+	file_reap(file);
+}
+
+void engine_rest(struct engine *engine)
+{
+	struct engine_file *file;
+	struct engine_op *op;
+
+	do {
+		while ((file = TAILQ_FIRST(&engine->work)) != NULL) {
+			TAILQ_REMOVE(&engine->work, file, work_link);
+			file->in_work = false;
+			engine_pump_file(file);
+		}
+		tick_apply_policy(engine);
+	} while (!TAILQ_EMPTY(&engine->work));
+	if (!engine->is_resting)
+		return;
+	engine->is_resting = false;
+	while ((op = TAILQ_FIRST(&engine->answers)) != NULL) {
+		TAILQ_REMOVE(&engine->answers, op, link);
+		engine_answer(engine, op);
+	}
+	engine->is_resting = true;
 }
 
 static int engine_take(struct engine *engine, struct engine_op *op,
 		       enum engine_op_kind kind)
 {
+	struct engine_file *file = file_get(engine, op->fh);
+
+	if (file == NULL)
+		return -ENOMEM;
 	op->kind = kind;
 	op->state = ENGINE_OP_IDLE;
-	op->proving_rounds = 0;
-	op->file = file_pin(&engine->files, op->fh);
-	return op->file == NULL ? -ENOMEM : 0;
+	op->generation = NULL;
+	op->file = file;
+	file->op_count++;
+	op->sequence = ++engine->sequence;
+	engine_op_set_state(op, ENGINE_OP_WAITING);
+	admit_note_client(file, op->client_id);
+	return 0;
 }
 
-static int engine_take_ordered(struct engine *engine, struct engine_op *op,
-			       enum engine_op_kind kind)
+/* Nothing of the op stays behind. */
+static int engine_give_back(struct engine_op *op)
 {
-	int error = engine_take(engine, op, kind);
+	struct engine_file *file = op->file;
 
-	if (error)
-		return error;
-	if (order_enter(op))
-		engine_send(engine, op);
-	else
-		engine_op_set_state(op, ENGINE_OP_WAITING);
-	return 0;
+	op->state = ENGINE_OP_IDLE;
+	op->file = NULL;
+	file->op_count--;
+	file_mark_work(file);
+	engine_rest(file->engine);
+	return -ENOMEM;
 }
 
 int engine_write(struct engine *engine, struct engine_op *op)
 {
-	return engine_take_ordered(engine, op, ENGINE_OP_WRITE);
-}
+	static const struct engine_write_result too_big = { .status = NFS3ERR_FBIG };
+	int error = engine_take(engine, op, ENGINE_OP_WRITE);
+	struct engine_file *file;
 
-int engine_truncate(struct engine *engine, struct engine_op *op)
-{
-	return engine_take_ordered(engine, op, ENGINE_OP_TRUNCATE);
+	if (error != 0)
+		return error;
+	file = op->file;
+	if (op->offset > UINT64_MAX - op->count) {
+		engine_end_write(engine, op, too_big);
+	} else if (admit_early(file, op)) {
+		struct engine_write_result acked = { .status = NFS3_OK,
+						     .count = op->count,
+						     .committed = NFS3_UNSTABLE };
+
+		if (buffer_add(file, op) != 0)
+			return engine_give_back(op);
+		loss_note_owner(file, op->client_id);
+		stats_count(engine->stats, STAT_WRITES_ACKED_EARLY);
+		engine_end_write(engine, op, acked);
+	} else if (writeback_pass(file, op) != 0) {
+		return engine_give_back(op);
+	}
+	file->client_writes++;
+	stats_observe(engine->stats, HISTOGRAM_CLIENT_WRITE_SIZE, op->count);
+	engine_rest(engine);
+	return 0;
 }
 
 int engine_commit(struct engine *engine, struct engine_op *op)
 {
 	int error = engine_take(engine, op, ENGINE_OP_COMMIT);
+	struct engine_file *file;
+	struct engine_commit_result sticky = { 0 };
 
-	if (error)
+	if (error != 0)
 		return error;
-	commit_enter(engine, op);
+	file = op->file;
+	stats_observe(engine->stats, HISTOGRAM_CLIENT_WRITES_PER_COMMIT,
+		      file->client_writes);
+	file->client_writes = 0;
+	sticky.status = loss_take_sticky(file, op);
+	if (sticky.status != NFS3_OK) {
+		engine_end_commit(engine, op, sticky);
+	} else {
+		commit_wait(file, op);
+		commit_pump(file);
+		if (op->state == ENGINE_OP_ANSWERED)
+			stats_count(engine->stats, STAT_COMMITS_LOCAL);
+	}
+	engine_rest(engine);
 	return 0;
 }
 
-void engine_op_end(struct engine *engine, struct engine_op *op)
+bool engine_file_is_settled(const struct engine_file *file, uint64_t since)
 {
-	struct engine_file *file = op->file;
-	struct engine_op *next;
-
-	engine_op_set_state(op, ENGINE_OP_ANSWERED);
-	if (op->kind != ENGINE_OP_COMMIT)
-		order_leave(op);
-	op->file = NULL;
-	while ((next = order_next_ready(file)) != NULL)
-		engine_send(engine, next);
-	file_unpin(&engine->files, file);
-	rotation_bound_idle_files(engine);
+	return file->acked_unwritten == 0 && !file->is_suspect &&
+	       file->unsettled <= since;
 }
 
-/*
- * Notes an UNSTABLE WRITE that is about to be answered. Making room may rotate, and a
- * rotation empties the ledger, so it comes first.
- */
-static void engine_note_unstable(struct engine *engine, struct engine_op *op,
-				 const struct nfs3_verifier *upstream_verifier)
+struct nfs3_wcc engine_shown_wcc(const struct engine_file *file,
+				 const struct nfs3_wcc *wcc, uint64_t since)
 {
-	struct ledger *ledger = &op->file->ledger;
-	struct nfs3_verifier spilled;
-
-	if (ledger_make_room(ledger, upstream_verifier, &spilled))
-		rotation_spill(engine, &spilled);
-	ledger_note(ledger, upstream_verifier, op->client_id, ++engine->sequence);
+	return engine_file_is_settled(file, since) ? *wcc : (struct nfs3_wcc){ 0 };
 }
 
-/* The verifier is read before the op ends: ending it may rotate (I4). */
-void engine_answer_write(struct engine *engine, struct engine_op *op,
-			 struct engine_write_result result)
+bool engine_is_settled(const struct engine *engine, const struct nfs3_fh *fh,
+		       uint64_t since)
 {
-	result.verifier = engine->verifier;
-	engine_op_end(engine, op);
-	engine->ops->answer_write(engine->owner, op, &result);
+	const struct engine_file *file = file_find(&engine->files, fh);
+
+	return file == NULL ? engine->unsettled_forgotten <= since
+			    : engine_file_is_settled(file, since);
 }
 
-static bool engine_write_needs_proof(const struct engine_op *op,
-				     const struct engine_write_result *result)
+void engine_on_disconnect(struct engine *engine)
 {
-	return result->status == NFS3_OK && result->committed < op->stable;
+	commit_suspect_all(engine);
+	engine_rest(engine);
 }
 
-void engine_on_write_result(struct engine *engine, struct engine_op *op,
-			    const struct engine_write_result *result)
+void engine_on_removed(struct engine *engine, const struct nfs3_fh *fh)
 {
-	INVARIANT(op->kind == ENGINE_OP_WRITE && op->state == ENGINE_OP_SENT);
-	if (op->in_doubt && result->status == NFS3_OK &&
-	    result->committed == NFS3_UNSTABLE) {
-		engine_send(engine, op);
-		return;
-	}
-	if (engine_write_needs_proof(op, result)) {
-		op->write_result = *result;
-		commit_enter(engine, op);
-		return;
-	}
-	if (result->status == NFS3_OK && result->committed == NFS3_UNSTABLE)
-		engine_note_unstable(engine, op, &result->verifier);
-	engine_answer_write(engine, op, *result);
+	struct engine_file *file = file_find(&engine->files, fh);
+
+	if (file != NULL)
+		file->is_removed = true;
 }
 
-void engine_on_truncate_done(struct engine *engine, struct engine_op *op)
+void engine_drain(struct engine *engine)
 {
-	INVARIANT(op->kind == ENGINE_OP_TRUNCATE && op->state == ENGINE_OP_SENT);
-	engine_op_end(engine, op);
+	struct engine_file *file;
+
+	engine->is_draining = true;
+	TAILQ_FOREACH(file, &engine->retained_files, retained_link)
+		file_mark_work(file);
+	engine_rest(engine);
 }
 
-void engine_on_no_result(struct engine *engine, struct engine_op *op, bool resent)
+bool engine_is_clean(const struct engine *engine)
 {
-	if (op->file->commit_out == op)
-		commit_on_no_result(engine, op, resent);
-	engine_op_end(engine, op);
+	return engine->stats->gauge[GAUGE_DIRTY_BYTES] == 0 &&
+	       engine->stats->gauge[GAUGE_RETAINED_BYTES] == 0;
 }

@@ -151,7 +151,8 @@ static void config_check_register(struct config_draft *draft,
 	}
 }
 
-static void config_check_memory(struct config_draft *draft)
+/* Is it enough for the upstreams? Else a fault was added. */
+static bool config_check_memory(struct config_draft *draft)
 {
 	struct config *config = draft->config;
 	uint64_t needed = config_memory_needed_bytes(config->upstream_count);
@@ -169,7 +170,7 @@ static void config_check_memory(struct config_draft *draft)
 	if (section == NULL) {
 		config->memory_bytes = config_memory_default_bytes();
 		if (config->memory_bytes >= needed)
-			return;
+			return true;
 		config_value_size_text(config->memory_bytes >> 20 << 20, given_text,
 				       sizeof(given_text));
 		config_draft_fault(
@@ -177,16 +178,17 @@ static void config_check_memory(struct config_draft *draft)
 			"memory is not set, and a quarter of what there is, %s, is "
 			"less than the %s needed; set memory in [nfsgather]",
 			given_text, needed_text);
-		return;
+		return false;
 	}
 	if (config->memory_bytes >= needed)
-		return;
+		return true;
 	config_value_size_text(config->memory_bytes, given_text, sizeof(given_text));
 	config_draft_fault(draft, section, CONFIG_KEY_MEMORY, given_text,
 			   section->key_line[CONFIG_KEY_MEMORY],
 			   "too little; at least %s for %zu upstream%s", needed_text,
 			   config->upstream_count,
 			   config->upstream_count == 1 ? "" : "s");
+	return false;
 }
 
 void config_check(struct config_draft *draft)
@@ -209,5 +211,6 @@ void config_check(struct config_draft *draft)
 	if (draft->config->upstream_count == 0)
 		config_draft_fault(draft, NULL, CONFIG_KEY_COUNT, NULL, 0,
 				   "no [upstream NAME] section");
-	config_check_memory(draft);
+	if (config_check_memory(draft) && draft->config->upstream_count > 0)
+		config_engine_resolve(draft);
 }

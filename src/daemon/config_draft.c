@@ -141,14 +141,24 @@ static struct config_upstream *config_draft_add_upstream(struct config *config,
 	return upstream;
 }
 
-/* "upstream  NAME" with one blank; NULL when it is neither section. */
-static int config_draft_parse_title(const char *title, const char **name)
+/* "upstream  NAME": *name is what follows the blanks, else NULL. 0 or -EINVAL. */
+static int config_draft_parse_title(const char *title, enum config_section_kind *kind,
+				    const char **name)
 {
+	static const char *const fixed[] = {
+		[CONFIG_SECTION_NFSGATHER] = "nfsgather",
+		[CONFIG_SECTION_WRITEBACK] = "writeback",
+		[CONFIG_SECTION_COMMIT] = "commit",
+	};
 	static const char prefix[] = "upstream";
 
 	*name = NULL;
-	if (strcmp(title, "nfsgather") == 0)
-		return 0;
+	for (unsigned int i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++) {
+		*kind = (enum config_section_kind)i;
+		if (strcmp(title, fixed[i]) == 0)
+			return 0;
+	}
+	*kind = CONFIG_SECTION_UPSTREAM;
 	if (strncmp(title, prefix, sizeof(prefix) - 1) != 0)
 		return -EINVAL;
 	title += sizeof(prefix) - 1;
@@ -159,14 +169,14 @@ static int config_draft_parse_title(const char *title, const char **name)
 }
 
 static struct config_section *config_draft_find(const struct config_draft *draft,
+						enum config_section_kind kind,
 						const char *name)
 {
 	struct config_section *section;
 
 	TAILQ_FOREACH(section, &draft->sections, link) {
-		if (name == NULL ? section->upstream == NULL
-				 : section->upstream != NULL &&
-					   strcmp(section->upstream->name, name) == 0)
+		if (section->kind == kind &&
+		    (name == NULL || strcmp(section->upstream->name, name) == 0))
 			return section;
 	}
 	return NULL;
@@ -174,15 +184,16 @@ static struct config_section *config_draft_find(const struct config_draft *draft
 
 /* True: the title is good and new. Else a fault was added. */
 static bool config_draft_accept_title(struct config_draft *draft, const char *title,
-				      unsigned int line, const char **name)
+				      unsigned int line, enum config_section_kind *kind,
+				      const char **name)
 {
 	struct config_section shown = { .title = (char *)title };
 	const struct config_section *earlier;
 
-	if (config_draft_parse_title(title, name) != 0) {
+	if (config_draft_parse_title(title, kind, name) != 0) {
 		config_draft_fault(draft, &shown, CONFIG_KEY_COUNT, NULL, line,
 				   "unknown section; allowed: [nfsgather], "
-				   "[upstream NAME]");
+				   "[writeback], [commit], [upstream NAME]");
 		return false;
 	}
 	if (*name != NULL && !config_draft_is_upstream_name(*name)) {
@@ -192,7 +203,7 @@ static bool config_draft_accept_title(struct config_draft *draft, const char *ti
 				   CONFIG_UPSTREAM_NAME_MAX_BYTES);
 		return false;
 	}
-	earlier = config_draft_find(draft, *name);
+	earlier = config_draft_find(draft, *kind, *name);
 	if (earlier != NULL) {
 		config_draft_fault(draft, earlier, CONFIG_KEY_COUNT, NULL, line,
 				   "a second section of this name; the first is at "
@@ -207,16 +218,18 @@ struct config_section *config_draft_section(struct config_draft *draft,
 					    const char *title, unsigned int line)
 {
 	struct config_section *section;
+	enum config_section_kind kind;
 	const char *name;
 	int length;
 
-	if (!config_draft_accept_title(draft, title, line, &name))
+	if (!config_draft_accept_title(draft, title, line, &kind, &name))
 		return NULL;
 	section = calloc(1, sizeof(*section));
 	if (section == NULL)
 		goto no_memory;
+	section->kind = kind;
 	section->line = line;
-	length = name == NULL ? asprintf(&section->title, "nfsgather")
+	length = name == NULL ? asprintf(&section->title, "%s", title)
 			      : asprintf(&section->title, "upstream %s", name);
 	if (length < 0) {
 		section->title = NULL;
@@ -242,7 +255,7 @@ static enum config_key config_draft_find_key(const struct config_section *sectio
 					     const char *name)
 {
 	for (enum config_key key = 0; key < CONFIG_KEY_COUNT; key++) {
-		if (config_key_is_of_upstream(key) == (section->upstream != NULL) &&
+		if (config_key_is_of(key, section->kind) &&
 		    strcmp(config_key_name(key), name) == 0)
 			return key;
 	}
@@ -257,7 +270,7 @@ static void config_draft_fault_unknown(struct config_draft *draft,
 	size_t length = 0;
 
 	for (enum config_key key = 0; key < CONFIG_KEY_COUNT; key++) {
-		if (config_key_is_of_upstream(key) != (section->upstream != NULL))
+		if (!config_key_is_of(key, section->kind))
 			continue;
 		length += (size_t)snprintf(allowed + length, sizeof(allowed) - length,
 					   "%s%s", length > 0 ? ", " : "",

@@ -23,7 +23,13 @@
 	X(CONFIG_KEY_EXPORTS, "exports", "--upstream")                                 \
 	X(CONFIG_KEY_CLIENTS, "clients", "--clients")                                  \
 	X(CONFIG_KEY_CONNECTIONS, "connections", NULL)                                 \
-	X(CONFIG_KEY_REGISTER, "register", NULL)
+	X(CONFIG_KEY_REGISTER, "register", NULL)                                       \
+	X(CONFIG_KEY_DIRTY_BACKGROUND_BYTES, "dirty_background_bytes", NULL)           \
+	X(CONFIG_KEY_DIRTY_BYTES, "dirty_bytes", NULL)                                 \
+	X(CONFIG_KEY_DIRTY_EXPIRE, "dirty_expire", NULL)                               \
+	X(CONFIG_KEY_PLUG_MAX, "plug_max", NULL)                                       \
+	X(CONFIG_KEY_RETAINED_BYTES, "retained_bytes", NULL)                           \
+	X(CONFIG_KEY_RETAINED_EXPIRE, "retained_expire", NULL)
 
 enum config_key {
 #define X(name, text, option) name,
@@ -34,13 +40,25 @@ enum config_key {
 
 enum { CONFIG_UPSTREAM_NAME_MAX_BYTES = 32 };
 
+/* Of each kind there is one section, but for upstreams. */
+enum config_section_kind {
+	CONFIG_SECTION_NFSGATHER,
+	CONFIG_SECTION_WRITEBACK,
+	CONFIG_SECTION_COMMIT,
+	CONFIG_SECTION_UPSTREAM,
+};
+
 struct config_section {
 	TAILQ_ENTRY(config_section) link;
-	char *title; /* "nfsgather", "upstream NAME" */
+	enum config_section_kind kind;
+	char *title; /* "nfsgather", "writeback", "commit", "upstream NAME" */
 	unsigned int line;
-	struct config_upstream *upstream; /* NULL for [nfsgather]; owned by the config */
+	struct config_upstream *upstream; /* of UPSTREAM, else NULL; the config's */
 	bool given[CONFIG_KEY_COUNT];
 	unsigned int key_line[CONFIG_KEY_COUNT]; /* valid where given */
+	/* Sizes and times that other sections can say too, until all are read. */
+	bool has_number[CONFIG_KEY_COUNT]; /* false: not given, or no good */
+	uint64_t number[CONFIG_KEY_COUNT]; /* bytes or microseconds */
 };
 
 TAILQ_HEAD(config_section_list, config_section);
@@ -81,9 +99,14 @@ bool config_key_is_list(const char *name);
 /* Reads the value into the config; adds a fault for each part that is no good. */
 void config_key_set(struct config_draft *draft, struct config_section *section,
 		    enum config_key key, const char *value, unsigned int line);
-bool config_key_is_of_upstream(enum config_key key);
+bool config_key_is_of(enum config_key key, enum config_section_kind kind);
 
 /* config_check.c: what only the whole shows; fills in defaults. */
 void config_check(struct config_draft *draft);
+/*
+ * config_engine.c: thresholds and times of every upstream, from its own section, the
+ * common ones, or by default. Only once the memory is known to be enough.
+ */
+void config_engine_resolve(struct config_draft *draft);
 
 #endif

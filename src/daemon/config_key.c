@@ -11,6 +11,10 @@
 #include "daemon/config_draft.h"
 #include "daemon/config_value.h"
 
+#define CONFIG_KEY_NOT_A_SIZE                                                          \
+	"not a size in bytes or with unit K, M, G or T, as in 512M"
+#define CONFIG_KEY_SECOND_US ((mono_us)1000000)
+
 /* One key being set: what a fault about it has to name. */
 struct config_key_use {
 	struct config_draft *draft;
@@ -60,8 +64,7 @@ static void config_key_set_memory(const struct config_key_use *use, const char *
 	/* What the number must be at least depends on the upstreams: config_check(). */
 	if (config_value_size(value, &use->draft->config->memory_bytes) == 0)
 		return;
-	config_key_fault(use, value,
-			 "not a size in bytes or with unit K, M, G or T, as in 512M");
+	config_key_fault(use, value, CONFIG_KEY_NOT_A_SIZE);
 	/* So that it is not called too little as well. */
 	use->draft->config->memory_bytes = UINT64_MAX;
 }
@@ -182,23 +185,89 @@ static void config_key_set_register(const struct config_key_use *use, const char
 		config_key_fault(use, value, "not yes or no");
 }
 
+/* Kept in the section: what counts is known when all sections are (config_engine.c). */
+static void config_key_set_number(const struct config_key_use *use, uint64_t number)
+{
+	use->section->number[use->key] = number;
+	use->section->has_number[use->key] = true;
+}
+
+static void config_key_set_bytes(const struct config_key_use *use, const char *value)
+{
+	uint64_t bytes;
+
+	if (config_value_size(value, &bytes) == 0)
+		config_key_set_number(use, bytes);
+	else
+		config_key_fault(use, value, CONFIG_KEY_NOT_A_SIZE);
+}
+
+static void config_key_read_time(const struct config_key_use *use, const char *value,
+				 mono_us min, mono_us max, const char *reason)
+{
+	mono_us us;
+
+	if (config_value_duration(value, &us) == 0 && us >= min && us <= max)
+		config_key_set_number(use, (uint64_t)us);
+	else
+		config_key_fault(use, value, reason);
+}
+
+static void config_key_set_plug_max(const struct config_key_use *use, const char *value)
+{
+	config_key_read_time(use, value, 0, CONFIG_KEY_SECOND_US,
+			     "not a time from 0 to 1s, as in 500us or 2ms");
+}
+
+static void config_key_set_dirty_expire(const struct config_key_use *use,
+					const char *value)
+{
+	config_key_read_time(use, value, 0, 60 * CONFIG_KEY_SECOND_US,
+			     "not a time from 0 to 60s, as in 500ms or 1s");
+}
+
+static void config_key_set_retained_expire(const struct config_key_use *use,
+					   const char *value)
+{
+	config_key_read_time(use, value, CONFIG_KEY_SECOND_US / 1000,
+			     600 * CONFIG_KEY_SECOND_US,
+			     "not a time from 1ms to 10min, as in 500ms or 5s");
+}
+
+enum {
+	OF_NFSGATHER = 1 << CONFIG_SECTION_NFSGATHER,
+	OF_UPSTREAM = 1 << CONFIG_SECTION_UPSTREAM,
+	/* For all upstreams, or for one. */
+	OF_WRITEBACK = 1 << CONFIG_SECTION_WRITEBACK | OF_UPSTREAM,
+	OF_COMMIT = 1 << CONFIG_SECTION_COMMIT | OF_UPSTREAM,
+};
+
 struct config_key_rule {
-	bool of_upstream;
+	unsigned int of; /* the kinds of section it can be in */
 	bool list;
 	void (*set)(const struct config_key_use *use, const char *value);
 };
 
 static const struct config_key_rule config_key_rules[CONFIG_KEY_COUNT] = {
-	[CONFIG_KEY_LOG_LEVEL] = { false, false, config_key_set_log_level },
-	[CONFIG_KEY_MEMORY] = { false, false, config_key_set_memory },
-	[CONFIG_KEY_SERVER] = { true, false, config_key_set_server },
-	[CONFIG_KEY_PORT] = { true, false, config_key_set_port },
-	[CONFIG_KEY_MOUNT_PORT] = { true, false, config_key_set_mount_port },
-	[CONFIG_KEY_LISTEN] = { true, true, config_key_set_listen },
-	[CONFIG_KEY_EXPORTS] = { true, true, config_key_set_exports },
-	[CONFIG_KEY_CLIENTS] = { true, true, config_key_set_clients },
-	[CONFIG_KEY_CONNECTIONS] = { true, false, config_key_set_connections },
-	[CONFIG_KEY_REGISTER] = { true, false, config_key_set_register },
+	[CONFIG_KEY_LOG_LEVEL] = { OF_NFSGATHER, false, config_key_set_log_level },
+	[CONFIG_KEY_MEMORY] = { OF_NFSGATHER, false, config_key_set_memory },
+	[CONFIG_KEY_SERVER] = { OF_UPSTREAM, false, config_key_set_server },
+	[CONFIG_KEY_PORT] = { OF_UPSTREAM, false, config_key_set_port },
+	[CONFIG_KEY_MOUNT_PORT] = { OF_UPSTREAM, false, config_key_set_mount_port },
+	[CONFIG_KEY_LISTEN] = { OF_UPSTREAM, true, config_key_set_listen },
+	[CONFIG_KEY_EXPORTS] = { OF_UPSTREAM, true, config_key_set_exports },
+	[CONFIG_KEY_CLIENTS] = { OF_UPSTREAM, true, config_key_set_clients },
+	[CONFIG_KEY_CONNECTIONS] = { OF_UPSTREAM, false, config_key_set_connections },
+	[CONFIG_KEY_REGISTER] = { OF_UPSTREAM, false, config_key_set_register },
+	[CONFIG_KEY_DIRTY_BACKGROUND_BYTES] = { OF_WRITEBACK, false,
+						config_key_set_bytes },
+	[CONFIG_KEY_DIRTY_BYTES] = { OF_WRITEBACK, false, config_key_set_bytes },
+	[CONFIG_KEY_DIRTY_EXPIRE] = { OF_WRITEBACK, false,
+				      config_key_set_dirty_expire },
+	[CONFIG_KEY_PLUG_MAX] = { OF_WRITEBACK, false, config_key_set_plug_max },
+	[CONFIG_KEY_RETAINED_BYTES] = { OF_COMMIT, false, config_key_set_bytes },
+	[CONFIG_KEY_RETAINED_EXPIRE] = { OF_COMMIT, false,
+					 config_key_set_retained_expire },
 };
 
 const char *config_key_name(enum config_key key)
@@ -221,9 +290,9 @@ bool config_key_is_list(const char *name)
 	return false;
 }
 
-bool config_key_is_of_upstream(enum config_key key)
+bool config_key_is_of(enum config_key key, enum config_section_kind kind)
 {
-	return config_key_rules[key].of_upstream;
+	return (config_key_rules[key].of & 1U << kind) != 0;
 }
 
 void config_key_set(struct config_draft *draft, struct config_section *section,

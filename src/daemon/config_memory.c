@@ -16,6 +16,8 @@
 #include "daemon/config_value.h"
 #include "nfsgather/config.h"
 
+/* The part of an upstream's own memory that only small records may take. */
+enum { CONFIG_MEMORY_RESERVE_PART = 8 };
 #define CONFIG_MEMORY_DEFAULT_MAX_BYTES ((uint64_t)1 << 30)
 
 uint64_t config_memory_needed_bytes(size_t upstreams)
@@ -24,6 +26,15 @@ uint64_t config_memory_needed_bytes(size_t upstreams)
 			   CONFIG_MEMORY_COPIES * CONFIG_MEMORY_RECORD_BYTES;
 
 	return records > CONFIG_MEMORY_MIN_BYTES ? records : CONFIG_MEMORY_MIN_BYTES;
+}
+
+uint64_t config_memory_room_bytes(uint64_t memory_bytes, size_t upstreams)
+{
+	uint64_t own = memory_bytes / (2 * (uint64_t)upstreams);
+	uint64_t general = own - own / CONFIG_MEMORY_RESERVE_PART;
+	uint64_t room = general - CONFIG_MEMORY_COPIES * CONFIG_MEMORY_RECORD_BYTES;
+
+	return room >> 20 << 20;
 }
 
 /* A file with one number; UINT64_MAX for "max" and whatever else is no number. */

@@ -17,6 +17,13 @@ enum {
 
 /* What `upstreams` upstreams need at least. */
 uint64_t config_memory_needed_bytes(size_t upstreams);
+/*
+ * What each upstream can have for bytes that are not stable yet, whatever the others
+ * do, in whole MiB: of what admission always lets it have (admission.h), all but one of
+ * the largest records. More would make clients wait for memory before the thresholds
+ * that free it are reached. `memory_bytes` is at least what is needed.
+ */
+uint64_t config_memory_room_bytes(uint64_t memory_bytes, size_t upstreams);
 /* The smaller of 1 GiB and a quarter of what there is. */
 uint64_t config_memory_default_bytes(void);
 

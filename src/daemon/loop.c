@@ -1,5 +1,5 @@
 /*
- * Makes the event loop and the resolver on it.
+ * Makes the event loop, and timers and the resolver on it.
  *
  * The hard case: a host without a usable resolv.conf. The resolver is made nevertheless
  * (it then asks this host), since names may still be in the hosts file. resolv.conf is
@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <event2/dns.h>
 #include <event2/event.h>
+#include <stdlib.h>
 
 #include "nfsgather/log.h"
 
@@ -43,6 +44,48 @@ int loop_run(struct event_base *base)
 void loop_stop(struct event_base *base)
 {
 	event_base_loopexit(base, NULL);
+}
+
+struct loop_timer {
+	struct event *event;
+	void (*fn)(void *arg);
+	void *arg;
+};
+
+static void loop_timer_on_event(evutil_socket_t fd, short what, void *opaque)
+{
+	const struct loop_timer *timer = opaque;
+
+	(void)fd;
+	(void)what;
+	timer->fn(timer->arg);
+}
+
+struct loop_timer *loop_timer_new(struct event_base *base, unsigned int every_ms,
+				  void (*fn)(void *arg), void *arg)
+{
+	const struct timeval every = { .tv_sec = every_ms / 1000,
+				       .tv_usec = every_ms % 1000 * 1000 };
+	struct loop_timer *timer = calloc(1, sizeof(*timer));
+
+	if (timer == NULL)
+		return NULL;
+	timer->fn = fn;
+	timer->arg = arg;
+	timer->event = event_new(base, -1, EV_PERSIST, loop_timer_on_event, timer);
+	if (timer->event != NULL && event_add(timer->event, &every) == 0)
+		return timer;
+	loop_timer_free(timer);
+	return NULL;
+}
+
+void loop_timer_free(struct loop_timer *timer)
+{
+	if (timer == NULL)
+		return;
+	if (timer->event != NULL)
+		event_free(timer->event);
+	free(timer);
 }
 
 struct evdns_base *loop_dns_new(struct event_base *base)

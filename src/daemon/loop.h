@@ -17,6 +17,13 @@ MUST_CHECK int loop_run(struct event_base *base);
 /* loop_run() returns after the events that are ready now. */
 void loop_stop(struct event_base *base);
 
+struct loop_timer;
+/* fn(arg) each `every_ms`, first after that time. NULL when memory is short. */
+struct loop_timer *loop_timer_new(struct event_base *base, unsigned int every_ms,
+				  void (*fn)(void *arg), void *arg);
+/* NULL is allowed. */
+void loop_timer_free(struct loop_timer *timer);
+
 /* Looks names up without blocking, by resolv.conf and hosts. NULL when memory is short. */
 struct evdns_base *loop_dns_new(struct event_base *base);
 /* NULL is allowed. Look-ups in progress are told so. */

@@ -141,7 +141,11 @@ static void admission_take(struct admission_share *share, size_t charge_bytes)
 	else
 		share->large_bytes += charge_bytes;
 	pool->shared_used_bytes += admission_share_over(share);
-	INVARIANT(pool->shared_used_bytes <= pool->shared_bytes);
+}
+
+void admission_charge(struct admission_share *share, size_t charge_bytes)
+{
+	admission_take(share, charge_bytes);
 }
 
 /* May it pass now, without overtaking anybody whose memory it would take? */

@@ -53,6 +53,11 @@ struct admission_waiter {
  */
 MUST_CHECK bool admission_reserve(struct admission_share *share, size_t charge_bytes,
 				  struct admission_waiter *waiter);
+/*
+ * Reserves without asking, for what replaces something that is already reserved and will be
+ * given back in a moment. Until then the limit may be passed by as much.
+ */
+void admission_charge(struct admission_share *share, size_t charge_bytes);
 /* Leaves the line, which may let those behind it in; only if waiter->waiting. */
 void admission_cancel(struct admission_share *share, struct admission_waiter *waiter);
 void admission_release(struct admission_share *share, size_t charge_bytes);

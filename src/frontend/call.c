@@ -105,8 +105,9 @@ void call_free(struct call *call)
 	call_set_session(call, NULL);
 	client_unref(call->client);
 	buf_unref(call->record);
-	if (call->record_charge_bytes > 0)
-		admission_release(share, call->record_charge_bytes);
+	credential_unref(call->credential);
+	if (call->copy_charge_bytes > 0)
+		admission_release(share, call->copy_charge_bytes);
 	if (call->reply_charge_bytes > 0)
 		admission_release(share, call->reply_charge_bytes);
 	TAILQ_REMOVE(&pool->live, call, link);

@@ -13,6 +13,7 @@
 #include "nfsgather/access.h"
 #include "nfsgather/buf.h"
 #include "nfsgather/call.h"
+#include "nfsgather/credential.h"
 #include "nfsgather/engine.h"
 #include "nfsgather/upstream.h"
 
@@ -33,9 +34,13 @@ struct call {
 	struct session *session;
 	const struct access_rule *rule; /* of the session it came on; the frontend's */
 	struct client *client;		/* holds a reference; NULL for refused calls */
-	struct buf *record;		/* the views in `nfs` point into it */
-	/* Reserved with admission: the record, given back with the call ... */
-	size_t record_charge_bytes;
+	/*
+	 * The views in `nfs` point into it. What it is charged with goes with the bytes,
+	 * which the engine may keep longer than the call.
+	 */
+	struct buf *record;
+	/* Reserved with admission: the library's copy of the record while it is sent ... */
+	size_t copy_charge_bytes;
 	/*
 	 * ... and the data its reply may carry, given back when that was sent. Part of
 	 * session->expected_bytes.
@@ -46,11 +51,20 @@ struct call {
 	const struct nfs_proc *proc;
 	struct nfs_call nfs;
 	struct reply_entry *entry; /* in progress; NULL for calls answered on the spot */
-	struct upstream_request request;
-	struct engine_op op; /* WRITE, COMMIT, SETATTR of the size */
-	/* The COMMIT that proves a stable WRITE the upstream left unstable. */
-	struct nfs_call proving_nfs;
-	struct upstream_request proving_request;
+	struct upstream_request request; /* one at a time */
+	uint64_t since;			 /* engine_sequence() when it was submitted */
+
+	/* Calls that go through the engine; engine_glue_start() says how. */
+	struct engine_op op;
+	int (*enter)(struct engine *engine, struct engine_op *op);
+	void (*on_pass)(struct call *call);
+	struct credential *credential; /* a reference; WRITE, COMMIT */
+
+	/* Class NAME, call_name.c: what looks a name up, and what it found. */
+	struct nfs_call lookup;
+	struct nfs3_fh found_fh;
+	struct nfs3_fh source_fh; /* RENAME: what the first name led to */
+	bool found_last_name;	  /* found_fh has no other, as far as is known */
 };
 
 TAILQ_HEAD(call_list, call);

@@ -2,7 +2,8 @@
  * Relayed calls: the arguments go upstream as decoded, the results come back as bytes.
  *
  * The hard case is what must not pass unchanged: read sizes in FSINFO larger than libnfs
- * carries, and write bits in ACCESS for a client that may only read.
+ * carries, write bits in ACCESS for a client that may only read, attributes of files with
+ * buffered bytes (call_attrs.c).
  *
  * Does not look into other results, and promises nothing about their contents.
  */
@@ -17,25 +18,16 @@ struct call *call_of_request(struct upstream_request *request)
 	return container_of(request, struct call, request);
 }
 
-struct call *call_of_proving_request(struct upstream_request *request)
-{
-	return container_of(request, struct call, proving_request);
-}
-
 struct call *call_of_op(struct engine_op *op)
 {
 	return container_of(op, struct call, op);
-}
-
-bool call_was_resent(const struct upstream_request *request)
-{
-	return request->sent_count > 1;
 }
 
 void call_submit(struct call *call, void (*done)(struct upstream_request *request))
 {
 	struct frontend *frontend = call->frontend;
 
+	call->since = engine_sequence(frontend->engine);
 	call->request = (struct upstream_request){
 		.call = &call->nfs,
 		.cred = &call->header.cred,
@@ -60,11 +52,13 @@ static uint32_t call_read_count(struct buf *results)
 	return xdr_in_ok(&in) ? count : 0;
 }
 
-static void call_relay_adjust_nfs(const struct call *call, struct buf *results)
+void call_relay_adjust(const struct call *call, struct buf *results)
 {
 	struct frontend *frontend = call->frontend;
 	uint32_t wtmax_bytes = 0;
 
+	if (call->nfs.program != PROGRAM_NFS)
+		return;
 	switch (call->nfs.proc) {
 	case NFS3_PROC_READ:
 		stats_add(frontend->stats, STAT_CLIENT_READ_BYTES,
@@ -80,13 +74,14 @@ static void call_relay_adjust_nfs(const struct call *call, struct buf *results)
 		nfs3_fsinfo_cap_reads(results, FRONTEND_READ_MAX_BYTES, &wtmax_bytes);
 		if (wtmax_bytes > frontend->wtmax_seen_bytes)
 			frontend->wtmax_seen_bytes = wtmax_bytes;
+		limits_on_fsinfo(frontend, wtmax_bytes);
 		break;
 	default:
 		break;
 	}
 }
 
-static void call_relay_done(struct upstream_request *request)
+void call_relay_done(struct upstream_request *request)
 {
 	struct call *call = call_of_request(request);
 
@@ -94,8 +89,8 @@ static void call_relay_done(struct upstream_request *request)
 		reply_outcome(call, request->outcome);
 		return;
 	}
-	if (call->nfs.program == PROGRAM_NFS)
-		call_relay_adjust_nfs(call, request->results);
+	call_hide_unsettled(call, request->results);
+	call_relay_adjust(call, request->results);
 	reply_results(call, request->results);
 }
 

@@ -3,7 +3,9 @@
  * forgotten with the last session, call or cached reply.
  *
  * The hard case: the machine name is any bytes the client likes, NUL included; identity
- * compares all of them, the log sees a cleaned text.
+ * compares all of them, the log sees a cleaned text. And a client may be forgotten here while
+ * the engine still has an error to tell it; so its id comes from its identity (a keyed hash
+ * of 64 bits), and is the same when it comes back.
  *
  * Does not trust the name: two hosts behind one address with one name are one client.
  */
@@ -15,7 +17,6 @@
 
 void client_table_init(struct client_table *table)
 {
-	*table = (struct client_table){ .next_id = 1 };
 	hash_init(&table->clients);
 }
 
@@ -83,7 +84,8 @@ struct client *client_get(struct client_table *table,
 		return NULL;
 	client->table = table;
 	client->refs = 1;
-	client->id = table->next_id++;
+	/* UINT64_MAX is no client to the engine. */
+	client->id = hash == UINT64_MAX ? 0 : hash;
 	client->key = key;
 	client_write_text(client);
 	TAILQ_INIT(&client->sessions);

@@ -33,7 +33,7 @@ struct client {
 	struct hash_node node;
 	struct client_table *table;
 	unsigned int refs; /* one for each session, call and reply entry */
-	uint64_t id;	   /* never used again for another client */
+	uint64_t id;	   /* the same whenever it comes back; not UINT64_MAX */
 	struct client_key key;
 	char text[CLIENT_TEXT_BYTES]; /* "name@address", safe for the log */
 	struct client_session_list
@@ -45,7 +45,6 @@ struct client {
 
 struct client_table {
 	struct hash_table clients;
-	uint64_t next_id;
 };
 
 void client_table_init(struct client_table *table);

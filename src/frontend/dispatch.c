@@ -3,19 +3,15 @@
  * duplicates, and for all else the class of call it belongs to.
  *
  * The hard case is a retransmission that comes on another connection while the first copy
- * is in progress, queued or already answered. Of the two connections the one accepted
- * later is the client's choice; the earlier one is closed, so that nothing stale
- * that still lies in it is ever read.
- *
- *   NEW          run it
- *   IN PROGRESS  same session: ignore, one reply will come; else it follows the newer
- *   ANSWERED     send the same bytes again
+ * is in progress, queued or already answered: duplicate.c has the rules.
  *
  * Does not touch results.
  */
 #include "dispatch.h"
 
 #include "call_class.h"
+#include "duplicate.h"
+#include "engine_clock.h"
 #include "frontend_private.h"
 #include "reply.h"
 #include "session.h"
@@ -78,8 +74,11 @@ void dispatch_resume(struct call *call)
 	case NFS_CLASS_COMMIT:
 		call_commit_start(call);
 		return;
-	case NFS_CLASS_SETATTR:
-		call_setattr_start(call);
+	case NFS_CLASS_BARRIER:
+		call_barrier_start(call);
+		return;
+	case NFS_CLASS_NAME:
+		call_name_start(call);
 		return;
 	case NFS_CLASS_MOUNT:
 		call_mount_start(call);
@@ -100,6 +99,7 @@ static void dispatch_start(struct call *call)
 	if (reply_bytes > 0) {
 		if (!admission_reserve(call->frontend->share, reply_bytes,
 				       &call->session->waiter)) {
+			engine_clock_want_relief(call->frontend);
 			session_park(call->session, call);
 			return;
 		}
@@ -108,62 +108,51 @@ static void dispatch_start(struct call *call)
 	dispatch_resume(call);
 }
 
-/* One of these two gave up on the other; true when `session` is the one that goes on. */
-static bool dispatch_outlives(struct session *session, struct session *other)
+static enum duplicate_original dispatch_original(const struct reply_entry *entry)
 {
-	struct session *older = session->seq < other->seq ? session : other;
+	const struct call *original;
 
-	session_close(older, SESSION_END_REPLACED);
-	return older != session;
+	if (!entry)
+		return DUPLICATE_UNKNOWN;
+	original = entry->call;
+	if (!original)
+		return DUPLICATE_ANSWERED;
+	return original->session && original->session->parked == original
+		       ? DUPLICATE_PARKED
+		       : DUPLICATE_IN_PROGRESS;
 }
 
-static void dispatch_in_progress(struct call *copy, struct call *original)
+/* The session the original answers to, or was answered on; NULL when it is gone. */
+static struct session *dispatch_original_session(const struct call *copy,
+						 const struct reply_entry *entry)
 {
-	struct session *session = copy->session;
-	struct session *old = original->session;
-
-	stats_count(copy->frontend->stats, STAT_CALLS_ATTACHED);
-	log_debug(
-		"upstream %s: session %s client %s xid 0x%08x %s: asked again while in "
-		"progress",
-		frontend_name(copy->frontend), session->peer, copy->client->text,
-		copy->header.xid, copy->proc->name);
-	reply_drop(copy);
-	if (old != session && (!old || dispatch_outlives(session, old)))
-		call_set_session(original, session);
+	if (!entry)
+		return NULL;
+	return entry->call ? entry->call->session
+			   : session_find(copy->client, entry->session_seq);
 }
 
-static void dispatch_answered(struct call *copy, struct reply_entry *entry)
+/* The copy is done with; what it asks for comes from the original. */
+static void dispatch_duplicate(struct call *copy, struct reply_entry *entry,
+			       enum duplicate_action action)
 {
 	struct frontend *frontend = copy->frontend;
 	struct session *session = copy->session;
-	struct session *old = session_find(copy->client, entry->session_seq);
 
-	log_debug("upstream %s: session %s client %s xid 0x%08x %s: asked again, reply "
-		  "repeated",
-		  frontend_name(frontend), session->peer, copy->client->text,
-		  copy->header.xid, copy->proc->name);
+	log_debug("upstream %s: client %s xid 0x%08x %s: asked again, %s",
+		  frontend_name(frontend), copy->client->text, copy->header.xid,
+		  copy->proc->name,
+		  action == DUPLICATE_REPEAT ? "reply repeated" : "in progress");
+	if (entry->call)
+		stats_count(frontend->stats, STAT_CALLS_ATTACHED);
 	reply_drop(copy);
-	if (old && old != session && !dispatch_outlives(session, old))
+	if (action == DUPLICATE_FOLLOW)
+		call_set_session(entry->call, session);
+	if (action != DUPLICATE_REPEAT)
 		return;
 	stats_count(frontend->stats, STAT_REPLIES_REPEATED);
 	entry->session_seq = session->seq;
 	session_send(session, buf_ref(entry->reply), 0);
-}
-
-/*
- * An original that still waits for room on a session this one replaces has not been started:
- * it goes down with its session and the copy runs in its place.
- */
-static bool dispatch_replaces_parked(struct session *session,
-				     const struct call *original)
-{
-	struct session *old = original->session;
-
-	if (!old || old->parked != original || old->seq > session->seq)
-		return false;
-	session_close(old, SESSION_END_REPLACED);
-	return true;
 }
 
 /* False: it was a duplicate (or memory was short) and is settled. */
@@ -171,25 +160,32 @@ static bool dispatch_is_new(struct call *call)
 {
 	struct frontend *frontend = call->frontend;
 	struct session *session = call->session;
+	struct duplicate_ruling ruling;
 	struct reply_entry *entry;
+	struct session *old;
 	struct reply_key key;
 
 	reply_key_init(&key, call->client, &call->header,
 		       buf_start(call->record) + call->args_off,
 		       call->record->len_bytes - call->args_off);
 	entry = reply_cache_find(frontend->replies, &key);
-	if (!entry || (entry->call && dispatch_replaces_parked(session, entry->call))) {
-		call->entry =
-			reply_cache_begin(frontend->replies, &key, call->client, call);
-		if (call->entry)
-			return true;
-		reply_drop(call);
-		session_close(session, SESSION_END_MEMORY);
-	} else if (entry->call) {
-		dispatch_in_progress(call, entry->call);
-	} else {
-		dispatch_answered(call, entry);
+	old = dispatch_original_session(call, entry);
+	ruling = duplicate_rule(dispatch_original(entry), old ? old->seq : 0,
+				session->seq);
+	/* An original that was not started goes down with its session. */
+	if (ruling.loser == DUPLICATE_ORIGINAL)
+		session_close(old, SESSION_END_REPLACED);
+	if (ruling.action != DUPLICATE_RUN) {
+		dispatch_duplicate(call, entry, ruling.action);
+		if (ruling.loser == DUPLICATE_COPY)
+			session_close(session, SESSION_END_REPLACED);
+		return false;
 	}
+	call->entry = reply_cache_begin(frontend->replies, &key, call->client, call);
+	if (call->entry)
+		return true;
+	reply_drop(call);
+	session_close(session, SESSION_END_MEMORY);
 	return false;
 }
 
@@ -271,6 +267,21 @@ static void dispatch_call(struct call *call)
 		dispatch_checked(call);
 }
 
+/*
+ * What was reserved for the record goes with its bytes, wherever they go; what was for the
+ * library's copy, with the call. (WRITEs of acked bytes are bounded by the upstream's window.)
+ */
+static void dispatch_attach_charge(struct call *call, size_t charge_bytes)
+{
+	struct buf *record = call->record;
+	size_t record_bytes = charge_bytes < record->capacity_bytes
+				      ? charge_bytes
+				      : record->capacity_bytes;
+
+	frontend_attach_charge(call->frontend, record, record_bytes);
+	call->copy_charge_bytes = charge_bytes - record_bytes;
+}
+
 void dispatch_record(struct session *session, struct buf *record, size_t charge_bytes)
 {
 	struct frontend *frontend = session->frontend;
@@ -283,7 +294,7 @@ void dispatch_record(struct session *session, struct buf *record, size_t charge_
 		return;
 	}
 	call->record = record;
-	call->record_charge_bytes = charge_bytes;
+	dispatch_attach_charge(call, charge_bytes);
 	switch (rpc_header_decode(&call->header, buf_start(record), record->len_bytes,
 				  &call->args_off)) {
 	case RPC_DECODE_OK:

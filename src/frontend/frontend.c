@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine_clock.h"
 #include "engine_glue.h"
 #include "frontend_private.h"
 #include "listener.h"
@@ -22,6 +23,17 @@
 const char *frontend_name(const struct frontend *frontend)
 {
 	return frontend->name;
+}
+
+static void frontend_on_buf_freed(void *share, size_t charge_bytes)
+{
+	admission_release(share, charge_bytes);
+}
+
+void frontend_attach_charge(struct frontend *frontend, struct buf *buf,
+			    size_t charge_bytes)
+{
+	buf_set_on_free(buf, frontend_on_buf_freed, frontend->share, charge_bytes);
 }
 
 uint32_t frontend_record_max_bytes(const struct frontend *frontend)
@@ -55,13 +67,23 @@ bool frontend_peer_may_log(struct frontend *frontend, const struct sockaddr *add
 void frontend_tick(struct frontend *frontend)
 {
 	reply_cache_expire(frontend->replies);
+	upstream_io_retry(frontend);
 	engine_glue_retry(frontend);
 }
 
 bool frontend_is_busy(const struct frontend *frontend)
 {
-	return frontend->calls.live_count > 0 ||
+	return frontend->calls.live_count > 0 || upstream_io_is_starved(frontend) ||
 	       reply_cache_count(frontend->replies) > 0;
+}
+
+/* The upstream may have restarted. */
+static void frontend_on_disconnect(void *arg)
+{
+	struct frontend *frontend = arg;
+
+	engine_on_disconnect(engine_clock_enter(frontend));
+	engine_clock_leave(frontend);
 }
 
 static int frontend_copy_rules(struct frontend *frontend,
@@ -102,9 +124,9 @@ static int frontend_make_parts(struct frontend *frontend,
 	    frontend_copy_exports(frontend, config->exports, config->export_count) < 0)
 		return -ENOMEM;
 	frontend->share = admission_share_new(config->admission);
-	frontend->engine = engine_new(&engine_glue_ops, frontend,
+	frontend->engine = engine_new(&engine_glue_ops, frontend, &config->engine,
 				      config->first_verifier, config->stats);
-	if (!frontend->share || !frontend->engine)
+	if (!frontend->share || !frontend->engine || engine_clock_init(frontend) < 0)
 		return -ENOMEM;
 	frontend->replies = reply_cache_new(
 		config->clock, admission_max_charge_bytes(frontend->share) /
@@ -129,11 +151,15 @@ struct frontend *frontend_new(const struct frontend_config *config)
 	frontend->stats = config->stats;
 	client_table_init(&frontend->clients);
 	call_pool_init(&frontend->calls);
+	upstream_io_pool_init(&frontend->ios);
+	credential_table_init(&frontend->credentials);
 	TAILQ_INIT(&frontend->starved);
 	if (frontend_make_parts(frontend, config) < 0) {
 		frontend_free(frontend);
 		return NULL;
 	}
+	frontend->upstream_ops->set_on_disconnect(frontend->upstream,
+						  frontend_on_disconnect, frontend);
 	return frontend;
 }
 
@@ -147,6 +173,23 @@ void frontend_stop_listening(struct frontend *frontend)
 	listener_stop_all(frontend->listeners);
 }
 
+void frontend_drain(struct frontend *frontend)
+{
+	if (frontend->is_draining)
+		return;
+	frontend->is_draining = true;
+	frontend_stop_listening(frontend);
+	session_set_pause(frontend->sessions);
+	engine_drain(engine_clock_enter(frontend));
+	engine_clock_leave(frontend);
+}
+
+bool frontend_is_drained(const struct frontend *frontend)
+{
+	return engine_is_clean(frontend->engine) &&
+	       session_set_is_answered(frontend->sessions, frontend->calls.live_count);
+}
+
 void frontend_free(struct frontend *frontend)
 {
 	struct call *call;
@@ -156,11 +199,14 @@ void frontend_free(struct frontend *frontend)
 		return;
 	listener_set_free(frontend->listeners);
 	session_set_free(frontend->sessions);
+	engine_clock_fini(frontend);
 	engine_free(frontend->engine);
 	frontend->engine = NULL;
+	upstream_io_pool_fini(&frontend->ios);
 	while ((call = TAILQ_FIRST(&frontend->calls.live)) != NULL)
 		reply_drop(call);
 	call_pool_fini(&frontend->calls);
+	credential_table_fini(&frontend->credentials);
 	reply_cache_free(frontend->replies);
 	client_table_fini(&frontend->clients);
 	admission_share_free(frontend->share);

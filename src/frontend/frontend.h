@@ -9,6 +9,7 @@
 
 #include "nfsgather/access.h"
 #include "nfsgather/clock.h"
+#include "nfsgather/engine.h"
 #include "nfsgather/invariant.h"
 #include "nfsgather/stats.h"
 #include "nfsgather/upstream.h"
@@ -28,6 +29,7 @@ struct frontend_config {
 	const char *const *exports;
 	size_t export_count;
 	struct nfs3_verifier first_verifier; /* random */
+	struct engine_config engine;
 };
 
 /* NULL when memory is short. */
@@ -36,6 +38,13 @@ struct frontend *frontend_new(const struct frontend_config *config);
 MUST_CHECK int frontend_listen(struct frontend *frontend, int fd);
 /* Stops accepting and closes the listening sockets; sessions go on. */
 void frontend_stop_listening(struct frontend *frontend);
+/*
+ * Orderly stop: nothing is accepted and no call read any more; what was acked is written
+ * back and made stable, what is in progress is answered.
+ */
+void frontend_drain(struct frontend *frontend);
+/* All that frontend_drain() began is done. */
+bool frontend_is_drained(const struct frontend *frontend);
 /* Closes everything at once. The upstream must have been freed before (no call is out). */
 void frontend_free(struct frontend *frontend);
 

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "nfsgather/credential.h"
 #include "nfsgather/engine.h"
 #include "nfsgather/log.h"
 
@@ -15,7 +16,9 @@
 #include "call.h"
 #include "client.h"
 #include "frontend.h"
+#include "limits.h"
 #include "reply_cache.h"
+#include "upstream_io.h"
 
 struct listener_set;
 struct session_set;
@@ -46,19 +49,31 @@ struct frontend {
 
 	struct admission_share *share;
 	struct engine *engine;
+	struct event *engine_timer; /* engine_clock.c */
+	uint64_t engine_wakes_us;   /* when it fires; UINT64_MAX: never */
+	uint64_t relieves_us; /* next look at who waits for memory; or UINT64_MAX */
+	struct upstream_io_pool ios;
+	struct credential_table credentials;
+	struct limits limits;
+	bool is_draining;
 	struct reply_cache *replies;
 	struct client_table clients;
 	struct call_pool calls;
-	/* Calls the engine had no memory for, in order of arrival; engine_glue.c. */
+	/* Calls there was no memory to let into the engine, in order of arrival; engine_glue.c. */
 	struct call_list starved;
 	struct listener_set *listeners;
 	struct session_set *sessions;
 	uint32_t wtmax_seen_bytes; /* largest FSINFO wtmax that passed; 0: none yet */
+	struct log_limit loss_limit;
+	struct log_limit garbled_limit;
 	struct log_limit peer_limits[FRONTEND_PEER_LIMITS];
 };
 
 /* For log lines: the [upstream NAME]. */
 const char *frontend_name(const struct frontend *frontend);
+/* What is reserved for the buffer goes with its bytes, wherever they go. */
+void frontend_attach_charge(struct frontend *frontend, struct buf *buf,
+			    size_t charge_bytes);
 /* The longest record a session may send now. */
 uint32_t frontend_record_max_bytes(const struct frontend *frontend);
 /* May another line about this peer's faults be written now? */

@@ -9,23 +9,12 @@
  */
 #include "reply.h"
 
+#include "duplicate.h"
 #include "frontend_private.h"
 #include "nfsgather/invariant.h"
 #include "session.h"
+#include "upstream_io.h"
 #include "wire/nfs3_result.h"
-
-/*
- * OK replies to COMMIT are not kept: running it again is harmless and proves more. Its
- * errors are, for long: an error must not be consumed by a reply that got lost.
- */
-static enum reply_keep reply_keep_for(const struct call *call, bool ok)
-{
-	if (call->proc->class == NFS_CLASS_COMMIT)
-		return ok ? REPLY_KEEP_NOT : REPLY_KEEP_LONG;
-	if (call->proc->class == NFS_CLASS_WRITE || !call->proc->idempotent)
-		return REPLY_KEEP;
-	return REPLY_KEEP_NOT;
-}
 
 static void reply_settle_entry(struct call *call, struct buf *reply, bool ok)
 {
@@ -34,7 +23,7 @@ static void reply_settle_entry(struct call *call, struct buf *reply, bool ok)
 
 	if (!call->entry)
 		return;
-	keep = reply ? reply_keep_for(call, ok) : REPLY_KEEP_NOT;
+	keep = reply ? duplicate_keep(call->proc, ok) : REPLY_KEEP_NOT;
 	if (keep == REPLY_KEEP_NOT)
 		reply_cache_forget(cache, call->entry);
 	else
@@ -173,6 +162,14 @@ void reply_outcome(struct call *call, enum upstream_outcome outcome)
 		break;
 	}
 	UNREACHABLE();
+}
+
+void reply_refusal(struct call *call, int refusal)
+{
+	if (refusal == UPSTREAM_IO_GARBLED)
+		reply_accept_error(call, RPC_ACCEPT_SYSTEM_ERR);
+	else
+		reply_outcome(call, (enum upstream_outcome)refusal);
 }
 
 void reply_drop(struct call *call)

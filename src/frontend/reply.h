@@ -27,6 +27,8 @@ void reply_auth_error(struct call *call, enum rpc_auth_error error);
  * can be the cause of). UPSTREAM_CANCELLED is dropped: nobody is there to be answered.
  */
 void reply_outcome(struct call *call, enum upstream_outcome outcome);
+/* The refusal in an engine's result (upstream_io.h). */
+void reply_refusal(struct call *call, int refusal);
 /* No answer, and no trace in the cache: as if it had never come. */
 void reply_drop(struct call *call);
 

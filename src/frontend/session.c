@@ -24,6 +24,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "duplicate.h"
 #include "frontend_private.h"
 
 enum { SESSION_TICK_S = 1 };
@@ -191,6 +192,27 @@ uint64_t session_set_ended(const struct session_set *set, enum session_end end)
 size_t session_set_count(const struct session_set *set)
 {
 	return set->open_count;
+}
+
+void session_set_pause(struct session_set *set)
+{
+	struct session *session;
+
+	TAILQ_FOREACH(session, &set->open, link)
+		session_pause(session, SESSION_PAUSE_DRAIN);
+}
+
+bool session_set_is_answered(const struct session_set *set, size_t live_count)
+{
+	const struct session *session;
+
+	TAILQ_FOREACH(session, &set->open, link) {
+		if (session->unsent_bytes > 0)
+			return false;
+		if (session->parked)
+			live_count--; /* never started */
+	}
+	return live_count == 0;
 }
 
 uint8_t *session_staging(struct session *session)
@@ -371,7 +393,8 @@ static void session_outrun(struct session *session)
 
 	for (other = TAILQ_FIRST(&session->client->sessions); other; other = next) {
 		next = TAILQ_NEXT(other, client_link);
-		if (other == session || other->newer_seq < session->seq)
+		if (other == session ||
+		    !duplicate_is_outrun(other->newer_seq, session->seq))
 			continue;
 		if (other->paused_for != 0)
 			other->is_outrun = true;

@@ -73,6 +73,7 @@ enum session_pause {
 	SESSION_PAUSE_CALLS = 2,  /* too many calls are in progress */
 	SESSION_PAUSE_ROOM = 4,	  /* in line with admission */
 	SESSION_PAUSE_MEMORY = 8, /* malloc failed; tried again at the next tick */
+	SESSION_PAUSE_DRAIN = 16, /* for good: the proxy is stopping */
 };
 
 /* A reply that was not sent whole yet, and what its data is charged with. */
@@ -143,6 +144,13 @@ void session_close_malformed(struct session *session, const char *what);
 /* How many sessions of the set ended so, for tests and the log. */
 uint64_t session_set_ended(const struct session_set *set, enum session_end end);
 size_t session_set_count(const struct session_set *set);
+/* No session of the set is read from any more. */
+void session_set_pause(struct session_set *set);
+/*
+ * Of `live_count` calls, are all that were started answered, and the answers taken by the
+ * sockets?
+ */
+bool session_set_is_answered(const struct session_set *set, size_t live_count);
 /*
  * The client a call with this credential belongs to, with a reference, and NULL when
  * memory is short. Makes it the session's client, which may outrun older sessions of it.

@@ -19,6 +19,8 @@
 #include <unistd.h>
 
 #include "dispatch.h"
+#include "duplicate.h"
+#include "engine_clock.h"
 #include "frontend_private.h"
 #include "reply.h"
 #include "session.h"
@@ -83,6 +85,7 @@ static bool session_make_room(struct session *session)
 	if (session->record_charge_bytes == 0) {
 		if (!admission_reserve(frontend->share, charge_bytes,
 				       &session->waiter)) {
+			engine_clock_want_relief(frontend);
 			session_pause(session, SESSION_PAUSE_ROOM);
 			return false;
 		}
@@ -264,7 +267,8 @@ void session_resume(struct session *session)
 
 	if (session->fd < 0 || session->paused_for != 0)
 		return;
-	if (session->is_outrun) {
+	if (!duplicate_may_resume(session->client != NULL, session->is_outrun,
+				  session->newer_seq)) {
 		session_close(session, SESSION_END_REPLACED);
 		return;
 	}

@@ -108,9 +108,28 @@ static void nfs3_in_skip_post_op_attr(struct xdr_in *in)
 		(void)xdr_in_fixed(in, NFS3_FATTR_BYTES);
 }
 
-static void nfs3_in_wcc(struct xdr_in *in, struct nfs3_wcc *wcc)
+void nfs3_result_in_post_op_attr(struct xdr_in *in, struct nfs3_wcc *wcc)
 {
-	wcc->has_before = xdr_in_bool(in);
+	*wcc = (struct nfs3_wcc){ .has_after = xdr_in_bool(in) };
+	if (wcc->has_after)
+		nfs3_in_attr(in, &wcc->after);
+}
+
+void nfs3_result_in_fh(struct xdr_in *in, struct nfs3_fh *fh)
+{
+	struct nfs3_bytes view = xdr_in_bytes(in, NFS3_FHSIZE);
+
+	if (view.len == 0) {
+		xdr_in_reject(in);
+		return;
+	}
+	fh->len = view.len;
+	memcpy(fh->data, view.data, view.len);
+}
+
+void nfs3_result_in_wcc(struct xdr_in *in, struct nfs3_wcc *wcc)
+{
+	*wcc = (struct nfs3_wcc){ .has_before = xdr_in_bool(in) };
 	if (wcc->has_before) {
 		wcc->before.size = xdr_in_u64(in);
 		nfs3_in_time(in, &wcc->before.mtime);
@@ -151,7 +170,7 @@ int nfs3_write_result_decode(struct engine_write_result *result,
 	*result = (struct engine_write_result){ 0 };
 	nfs3_result_in_init(&in, results);
 	result->status = xdr_in_u32(&in);
-	nfs3_in_wcc(&in, &result->wcc);
+	nfs3_result_in_wcc(&in, &result->wcc);
 	if (result->status == NFS3_OK) {
 		result->count = xdr_in_u32(&in);
 		result->committed = xdr_in_u32_max(&in, NFS3_FILE_SYNC);
@@ -169,10 +188,38 @@ int nfs3_commit_result_decode(struct engine_commit_result *result,
 	*result = (struct engine_commit_result){ 0 };
 	nfs3_result_in_init(&in, results);
 	result->status = xdr_in_u32(&in);
-	nfs3_in_wcc(&in, &result->wcc);
+	nfs3_result_in_wcc(&in, &result->wcc);
 	if (result->status == NFS3_OK)
 		nfs3_in_verifier(&in, &result->verifier);
 	return nfs3_result_in_whole(&in) ? 0 : -EBADMSG;
+}
+
+/* RFC1813-3.3.3 */
+int nfs3_lookup_result_decode(struct nfs3_fh *fh, struct nfs3_wcc *attr,
+			      const struct buf *results)
+{
+	struct nfs3_wcc unused;
+	struct xdr_in in;
+
+	nfs3_result_in_init(&in, results);
+	if (xdr_in_u32(&in) != NFS3_OK)
+		return -EBADMSG;
+	nfs3_result_in_fh(&in, fh);
+	nfs3_result_in_post_op_attr(&in, attr);
+	nfs3_result_in_post_op_attr(&in, &unused); /* of the directory */
+	return nfs3_result_in_whole(&in) ? 0 : -EBADMSG;
+}
+
+/* RFC1813-3.3.8 */
+bool nfs3_create_result_has_fh(struct nfs3_fh *fh, const struct buf *results)
+{
+	struct xdr_in in;
+
+	nfs3_result_in_init(&in, results);
+	if (xdr_in_u32(&in) != NFS3_OK || !xdr_in_bool(&in))
+		return false;
+	nfs3_result_in_fh(&in, fh);
+	return xdr_in_ok(&in);
 }
 
 struct buf *nfs3_write_result_encode(const struct engine_write_result *result)

@@ -1,6 +1,7 @@
 /*
  * Results (RFC 1813 s3.3) as far as the proxy looks into them: WRITE and COMMIT whole,
- * of the others only what it must change. Everything else passes as bytes.
+ * of the others only what it must know or change. Attributes: nfs3_attrs.h. Everything
+ * else passes as bytes.
  */
 #ifndef WIRE_NFS3_RESULT_H
 #define WIRE_NFS3_RESULT_H
@@ -23,6 +24,15 @@ MUST_CHECK int nfs3_write_result_decode(struct engine_write_result *result,
 					const struct buf *results);
 MUST_CHECK int nfs3_commit_result_decode(struct engine_commit_result *result,
 					 const struct buf *results);
+
+/*
+ * A LOOKUP that succeeded: the handle it found, and its attributes as `after` if they are
+ * told. 0, or -EBADMSG (a failure too).
+ */
+MUST_CHECK int nfs3_lookup_result_decode(struct nfs3_fh *fh, struct nfs3_wcc *attr,
+					 const struct buf *results);
+/* A CREATE that succeeded and tells the handle. */
+bool nfs3_create_result_has_fh(struct nfs3_fh *fh, const struct buf *results);
 
 /* Results with headroom for rpc_reply_prepend(); NULL when memory is short. */
 struct buf *nfs3_write_result_encode(const struct engine_write_result *result);

@@ -24,11 +24,12 @@ enum { NFS_VERSION = 3, MOUNT_VERSION_LOW = 1, MOUNT_VERSION = 3, NFSACL_VERSION
 		.name = (text), .class = NFS_CLASS_RELAY, .fail_shape = (shape),       \
 		.idempotent = true                                                     \
 	}
-#define MODIFIES(text, shape)                                                          \
+#define MODIFIES_AS(class_, text, shape)                                               \
 	{                                                                              \
-		.name = (text), .class = NFS_CLASS_RELAY, .fail_shape = (shape),       \
+		.name = (text), .class = (class_), .fail_shape = (shape),              \
 		.modifies = true                                                       \
 	}
+#define MODIFIES(text, shape) MODIFIES_AS(NFS_CLASS_RELAY, text, shape)
 #define MOUNTS(text, shape)                                                            \
 	{                                                                              \
 		.name = (text), .class = NFS_CLASS_MOUNT, .fail_shape = (shape),       \
@@ -38,16 +39,16 @@ enum { NFS_VERSION = 3, MOUNT_VERSION_LOW = 1, MOUNT_VERSION = 3, NFSACL_VERSION
 /* Failures: RFC 1813 s3.3.1 to s3.3.21, the resfail of each. */
 static const struct nfs_proc nfs3_procs[] = {
 	[NFS3_PROC_NULL] = LOCAL("NULL"),
-	[NFS3_PROC_GETATTR] = READS("GETATTR", NFS_FAIL_STATUS),
-	[NFS3_PROC_SETATTR] = { .name = "SETATTR",
-				.class = NFS_CLASS_SETATTR,
-				.fail_shape = NFS_FAIL_WCC,
-				.modifies = true },
+	[NFS3_PROC_GETATTR] = { .name = "GETATTR",
+				.class = NFS_CLASS_BARRIER,
+				.fail_shape = NFS_FAIL_STATUS,
+				.idempotent = true },
+	[NFS3_PROC_SETATTR] = MODIFIES_AS(NFS_CLASS_BARRIER, "SETATTR", NFS_FAIL_WCC),
 	[NFS3_PROC_LOOKUP] = READS("LOOKUP", NFS_FAIL_ATTR),
 	[NFS3_PROC_ACCESS] = READS("ACCESS", NFS_FAIL_ATTR),
 	[NFS3_PROC_READLINK] = READS("READLINK", NFS_FAIL_ATTR),
 	[NFS3_PROC_READ] = { .name = "READ",
-			     .class = NFS_CLASS_RELAY,
+			     .class = NFS_CLASS_BARRIER,
 			     .fail_shape = NFS_FAIL_ATTR,
 			     .idempotent = true,
 			     .bulk = true },
@@ -56,13 +57,13 @@ static const struct nfs_proc nfs3_procs[] = {
 			      .fail_shape = NFS_FAIL_WCC,
 			      .modifies = true,
 			      .bulk = true },
-	[NFS3_PROC_CREATE] = MODIFIES("CREATE", NFS_FAIL_WCC),
+	[NFS3_PROC_CREATE] = MODIFIES_AS(NFS_CLASS_NAME, "CREATE", NFS_FAIL_WCC),
 	[NFS3_PROC_MKDIR] = MODIFIES("MKDIR", NFS_FAIL_WCC),
 	[NFS3_PROC_SYMLINK] = MODIFIES("SYMLINK", NFS_FAIL_WCC),
 	[NFS3_PROC_MKNOD] = MODIFIES("MKNOD", NFS_FAIL_WCC),
-	[NFS3_PROC_REMOVE] = MODIFIES("REMOVE", NFS_FAIL_WCC),
+	[NFS3_PROC_REMOVE] = MODIFIES_AS(NFS_CLASS_NAME, "REMOVE", NFS_FAIL_WCC),
 	[NFS3_PROC_RMDIR] = MODIFIES("RMDIR", NFS_FAIL_WCC),
-	[NFS3_PROC_RENAME] = MODIFIES("RENAME", NFS_FAIL_TWO_WCC),
+	[NFS3_PROC_RENAME] = MODIFIES_AS(NFS_CLASS_NAME, "RENAME", NFS_FAIL_TWO_WCC),
 	[NFS3_PROC_LINK] = MODIFIES("LINK", NFS_FAIL_ATTR_WCC),
 	[NFS3_PROC_READDIR] = READS("READDIR", NFS_FAIL_ATTR),
 	[NFS3_PROC_READDIRPLUS] = READS("READDIRPLUS", NFS_FAIL_ATTR),
@@ -88,7 +89,7 @@ static const struct nfs_proc mount3_procs[] = {
 static const struct nfs_proc nfsacl_procs[] = {
 	[NFSACL_PROC_NULL] = LOCAL("NULL"),
 	[NFSACL_PROC_GETACL] = READS("GETACL", NFS_FAIL_ATTR),
-	[NFSACL_PROC_SETACL] = MODIFIES("SETACL", NFS_FAIL_ATTR),
+	[NFSACL_PROC_SETACL] = MODIFIES_AS(NFS_CLASS_BARRIER, "SETACL", NFS_FAIL_ATTR),
 };
 
 struct nfs_program {

@@ -13,10 +13,13 @@
 #include "nfsgather/invariant.h"
 
 enum nfs_proc_class {
-	NFS_CLASS_LOCAL,   /* answered here with nfs3_void_encode(): NULL, UMNTALL */
-	NFS_CLASS_WRITE,   /* engine */
-	NFS_CLASS_COMMIT,  /* engine */
-	NFS_CLASS_SETATTR, /* relayed; in the engine's order when it sets the size */
+	NFS_CLASS_LOCAL,  /* answered here with nfs3_void_encode(): NULL, UMNTALL */
+	NFS_CLASS_WRITE,  /* engine */
+	NFS_CLASS_COMMIT, /* engine */
+	/* Relayed when buffered bytes of the file named by handle are out of the way. */
+	NFS_CLASS_BARRIER,
+	/* The same for files named by directory and name: CREATE, REMOVE, RENAME. */
+	NFS_CLASS_NAME,
 	NFS_CLASS_MOUNT, /* MNT, DUMP, UMNT, EXPORT: relayed, checked against exports */
 	NFS_CLASS_RELAY,
 };

@@ -184,6 +184,32 @@ def seeds_nfs3_result():
     }
 
 
+def seeds_nfs3_attrs():
+    attr, none = u32(1) + ATTR, u32(0)
+    entry = u32(1) + u64(9) + opaque(b"name") + u64(10)
+    listing = u32(0) + attr + b"verifier" + entry + attr + u32(1) + FH
+    listing += entry + none + none + entry + attr + none + u32(0, 1)
+    made = u32(0, 1) + FH + attr + WCC_FULL
+    return {
+        "setattr": b"\2\1" + u32(0) + WCC_FULL,
+        "lookup": b"\3\1" + u32(0) + FH + attr + attr,
+        "lookup_failure": b"\3\377" + u32(2) + attr,
+        "access": b"\4\377" + u32(0) + attr + u32(31),
+        "read": b"\6\377" + u32(0) + attr + u32(5, 1) + opaque(b"bytes"),
+        "read_failure": b"\6\377" + u32(70) + none,
+        "create": b"\10\4" + made,
+        "create_bare": b"\10\377" + u32(0, 0) + none + WCC_NONE,
+        "remove": b"\14\377" + u32(0) + WCC_FULL,
+        "rename": b"\16\377" + u32(0) + WCC_FULL + WCC_FULL,
+        "link": b"\17\377" + u32(17) + attr + WCC_FULL,
+        "readdirplus": b"\21\377" + listing,
+        "fsstat": b"\22\377" + u32(0) + attr + u64(1, 2, 3, 4, 5, 6) + none,
+        "getacl": b"\27\377" + u32(0) + attr + u32(0, 0, 0, 0, 0),
+        "getacl_failure": b"\27\377" + u32(5),
+        "setacl": b"\30\377" + u32(0) + attr,
+    }
+
+
 def main():
     check = sys.argv[1:] == ["--check"]
     differing = 0
@@ -191,6 +217,7 @@ def main():
         "record": seeds_record(),
         "rpc_header": seeds_rpc_header(),
         "nfs_call": seeds_nfs_call(),
+        "nfs3_attrs": seeds_nfs3_attrs(),
         "nfs3_result": seeds_nfs3_result(),
     }
     for target, seeds in targets.items():

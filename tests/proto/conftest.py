@@ -10,7 +10,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "support"))
 
 from harness import direct, faultd, proxy  # noqa: E402,F401
-from proto import mounted  # noqa: E402
+from proto import PATIENT, mounted, proxy_with  # noqa: E402
 
 
 @pytest.fixture
@@ -18,6 +18,13 @@ def c(proxy):  # noqa: F811
     """A client of the fixture `proxy`; its `root` is the handle of /exp."""
     with mounted(proxy) as client:
         yield client
+
+
+@pytest.fixture
+def patient(faultd):  # noqa: F811
+    """(proxy, client): acked bytes stay there until something wants them."""
+    with proxy_with(faultd, **PATIENT) as daemon, mounted(daemon) as client:
+        yield daemon, client
 
 
 def pytest_configure(config):

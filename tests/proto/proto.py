@@ -4,8 +4,8 @@ import contextlib
 import socket
 import struct
 
-from harness import EXPORT, wait_until
-from nfs3_client import Client, Cred
+from harness import EXPORT, Proxy, free_port, make_file, upstream_conf, wait_until
+from nfs3_client import FILE_SYNC, Client, Cred
 from nfs3_xdr import ARGS, PROCS
 
 REPLY_HEADER = 24  # xid, REPLY, accepted, AUTH_NONE verifier, SUCCESS
@@ -65,6 +65,23 @@ def machine(name, **kw):
     return Cred(machine=name.encode(), **kw)
 
 
+def lose(faultd, c, name="lost"):
+    """Acked bytes are lost of more clients than are remembered of one file: the write
+    verifier changes. Returns the one before."""
+    fh = make_file(c, name)
+    writers = [machine(f"writer{i}") for i in range(12)]
+    verfs = {
+        c.write(fh, i * 100, b"lost", cred=cred).ok().verf
+        for i, cred in enumerate(writers)
+    }
+    faultd.cmd("error COMMIT IO 1")
+    faultd.cmd(f"error WRITE IO {len(writers)}")
+    assert c.commit(fh, cred=writers[0]).name == "IO"
+    faultd.cmd("clear WRITE,COMMIT")
+    (before,) = verfs
+    return before
+
+
 def files_on_two_connections(client, faultd):
     """Two new files whose WRITEs go to different upstream connections, with those:
     ((handle, connection), (handle, connection))."""
@@ -84,3 +101,20 @@ def wait_answered(faultd, proc, n):
         lambda: sum(call["status"] is not None for call in faultd.calls(proc)) >= n,
         what=f"{n} executed {proc}",
     )
+
+
+# Acked bytes are sent when somebody wants them, so that a test decides when that is.
+PATIENT = {"plug_max": "1s", "dirty_expire": "30s"}
+
+
+def proxy_with(faultd, **keys):
+    """A proxy with these keys in its [upstream default]."""
+    port = free_port()
+    return Proxy(conf=upstream_conf("default", faultd, port, **keys), port=port)
+
+
+def open_file(c, name="f", data=b"x", cred=None):
+    """A file whose writer has proven that it may write: from now on it is acked."""
+    fh = c.create(c.root, name, mode=0o666).ok().fh
+    c.write(fh, 0, data, FILE_SYNC, cred=cred).ok()
+    return fh

@@ -106,11 +106,14 @@ def test_p4_write_waits_for_the_size_change(faultd, proxy, c):
     truncate = c.start("setattr", fh, size=100)
     faultd.cmd("wait SETATTR 1")
     write = c.start("write", fh, 500, b"b" * 100)
-    c.write(fh, 0, b"a" * 100).ok()  # ends where the size change begins
-    assert count_of(faultd, "WRITE") == 2  # make_file wrote, too
+    before = c.start("write", fh, 0, b"a" * 100)  # ends where the size change begins
+    c.null()
+    assert count_of(faultd, "WRITE") == 1  # that of make_file
     faultd.cmd("release SETATTR")
     c.finish(truncate).ok()
-    assert c.finish(write).ok().wcc.after.size == 600
+    c.finish(before).ok()
+    c.finish(write).ok()
+    assert c.getattr(fh).ok().attr.size == 600
     want = b"a" * 100 + bytes(400) + b"b" * 100
     assert faultd.dump("f", visible=True) == want
 
@@ -128,14 +131,23 @@ def test_p4_size_changes_are_not_out_together(faultd, proxy, c):
     assert c.finish(shrink).ok().wcc.after.size == 10
 
 
-def test_p4_other_setattr_does_not_wait(faultd, proxy, c):
-    fh = make_file(c)
+@pytest.mark.parametrize("acked", [False, True], ids=["passed", "acked"])
+def test_p4_other_setattr_waits_too(faultd, proxy, c, acked):
+    """A WRITE that comes after it would undo utimes(), or not be allowed any more."""
+    fh = make_file(c, data=b"x" if acked else b"")
     faultd.cmd("hold WRITE")
     write = c.start("write", fh, 0, b"a")
+    if acked:
+        c.finish(write).ok()
+    setattr = c.start("setattr", fh, mtime=(1000, 1))
     faultd.cmd("wait WRITE 1")
-    assert c.setattr(fh, mode=0o600).ok().wcc.after.mode == 0o600
+    c.null()
+    assert count_of(faultd, "SETATTR") == 0
     faultd.cmd("release WRITE")
-    c.finish(write).ok()
+    if not acked:
+        c.finish(write).ok()
+    assert c.finish(setattr).ok().wcc.after.mtime == (1000, 1)
+    assert c.getattr(fh).ok().attr.mtime == (1000, 1)
 
 
 # ---------------------------------------------------------------- sent again

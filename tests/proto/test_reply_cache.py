@@ -8,7 +8,7 @@ import pytest
 from harness import make_file
 from nfs3_client import CHR, FIFO, FILE_SYNC, GUARDED, UNSTABLE, Closed
 from proto import (
-    count_of, machine, mounted, reply, send, status_of, upstream_counters,
+    count_of, lose, machine, mounted, reply, send, status_of, upstream_counters,
 )  # fmt: skip
 
 XID = 0x5EED0001
@@ -115,13 +115,18 @@ def test_p7_a_thousand_later_calls_do_not_push_it_out(faultd, proxy, c):
 # ---------------------------------------------------------------- in progress
 
 
+def slow_arguments(c):
+    """Of calls that are not answered before the upstream has answered."""
+    fh, unknown = make_file(c, data=b"data"), make_file(c, "unknown")
+    return {
+        "mkdir": (c.root, "d"), "write": (fh, 0, b"x", FILE_SYNC),
+        "commit": (unknown,), "read": (fh, 0, 10),
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize("name", ["mkdir", "write", "commit", "read"])
 def test_p7_in_progress_on_one_connection(faultd, proxy, c, name):
-    fh = make_file(c, data=b"data")
-    args = {
-        "mkdir": (c.root, "d"), "write": (fh, 0, b"x"), "commit": (fh,),
-        "read": (fh, 0, 10),
-    }[name]  # fmt: skip
+    args = slow_arguments(c)[name]
     before = count_of(faultd, name.upper())
     faultd.cmd(f"hold {name}")
     send(c, name, *args, xid=XID)
@@ -138,11 +143,7 @@ def test_p7_in_progress_on_one_connection(faultd, proxy, c, name):
 
 @pytest.mark.parametrize("name", ["mkdir", "write", "commit", "read"])
 def test_p7_in_progress_moves_to_the_new_connection(faultd, proxy, c, name):
-    fh = make_file(c, data=b"data")
-    args = {
-        "mkdir": (c.root, "d"), "write": (fh, 0, b"x"), "commit": (fh,),
-        "read": (fh, 0, 10),
-    }[name]  # fmt: skip
+    args = slow_arguments(c)[name]
     before = count_of(faultd, name.upper())
     faultd.cmd(f"hold {name}")
     send(c, name, *args, xid=XID)
@@ -189,11 +190,21 @@ def test_p7_answered_while_nobody_was_connected(faultd, proxy, c):
 
 def test_p7_write_is_repeated_with_the_verifier_it_was_made_with(faultd, proxy, c):
     fh = make_file(c)
-    first = reply(c, "write", fh, 0, b"lost", UNSTABLE, xid=XID)
-    faultd.cmd("reboot")
-    after = c.commit(fh).ok().verf
-    assert first[-8:] != after
-    assert reply(c, "write", fh, 0, b"lost", UNSTABLE, xid=XID) == first
+    first = reply(c, "write", fh, 0, b"data", UNSTABLE, xid=XID)
+    assert lose(faultd, c) == first[-8:]
+    assert c.commit(fh).ok().verf != first[-8:]
+    assert reply(c, "write", fh, 0, b"data", UNSTABLE, xid=XID) == first
+
+
+def test_p7_write_acked_early_is_repeated_and_not_taken_again(faultd, proxy, c):
+    fh = make_file(c, data=b"data")
+    first = reply(c, "write", fh, 0, b"old", UNSTABLE, xid=XID)
+    c.write(fh, 0, b"new").ok()
+    assert reply(c, "write", fh, 0, b"old", UNSTABLE, xid=XID) == first
+    c.commit(fh).ok()
+    assert faultd.dump("f") == b"newa"
+    counters = upstream_counters(proxy)
+    assert (counters["writes_acked_early"], counters["replies_repeated"]) == (2, 1)
 
 
 def test_p7_old_write_does_not_lie_down_on_a_newer_one(faultd, proxy, c):
@@ -231,6 +242,7 @@ def test_p7_error_of_a_commit_is_not_lost_with_its_reply(faultd, proxy, c):
     fh = make_file(c)
     c.write(fh, 0, b"data").ok()
     faultd.cmd("error COMMIT IO 1")
+    faultd.cmd("error WRITE IO 1")  # it is written once more
     first = reply(c, "commit", fh, xid=XID)
     assert status_of(first) == 5
     with proxy.client() as again:

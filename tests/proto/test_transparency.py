@@ -14,7 +14,7 @@ from nfs3_client import (
     BLK, CHR, EXCLUSIVE, FIFO, FILE_SYNC, GUARDED, SOCK, UNSTABLE, RpcError,
 )  # fmt: skip
 from nfs3_xdr import ARGS, PROCS, STATUS
-from proto import REPLY_HEADER, mounted, reply
+from proto import REPLY_HEADER, machine, mounted, reply, upstream_counters
 from tap import Tap
 
 XID = 0x7A900001
@@ -35,6 +35,7 @@ def sized(request):
 def arrange(c):
     c.file = make_file(c, "file", pattern(10000))
     c.dir = c.mkdir(c.root, "dir").ok().fh
+    c.other = make_file(c, "other")
     c.link_fh = c.symlink(c.root, "sym", "to/some/where").ok().fh
     for i in range(20):
         make_file(c, f"entry-{i}" + "x" * (i % 4))
@@ -71,10 +72,11 @@ EVERY = [
     ("read", lambda c: (c.dir, 0, 10), {}),
     ("write", lambda c: (c.file, 0, b"1", UNSTABLE), {}),
     ("write", lambda c: (c.file, 5, b"12", FILE_SYNC), {}),
-    ("write", lambda c: (c.file, 7, b"123", UNSTABLE), {}),
+    # The first of a file passes through; others are answered before the upstream is.
+    ("write", lambda c: (c.other, 7, b"123", UNSTABLE), {}),
     ("write", lambda c: (c.file, 7, b"", UNSTABLE), {}),
     ("write", lambda c: (c.dir, 0, b"data"), {}),
-    ("write", lambda c: (c.file, 2**64 - 2, b"data", FILE_SYNC), {}),
+    ("write", lambda c: (c.file, 2**63, b"data", FILE_SYNC), {}),
     ("commit", lambda c: (c.file,), {}),
     ("commit", lambda c: (c.dir,), {}),
     ("create", lambda c: (c.root, "unchecked"), {"mode": 0o640, "size": 0}),
@@ -232,13 +234,160 @@ def test_p11_largest_write_passes_whole(wtmax):
             assert faultd.stats()["calls"]["WRITE"] == 1
 
 
-def test_p11_short_results_are_passed_on(faultd, proxy, c):
+def test_p11_short_reads_are_passed_on(faultd, proxy, c):
     fh = make_file(c, data=pattern(100))
     faultd.cmd("short READ 10 1")
     r = c.read(fh, 0, 100).ok()
     assert (r.count, r.eof) == (10, False)
-    faultd.cmd("short WRITE 10 1")
-    assert c.write(fh, 0, bytes(100)).ok().count == 10
+
+
+@pytest.mark.parametrize("stable", [UNSTABLE, FILE_SYNC])
+def test_short_writes_are_completed(faultd, proxy, c, stable):
+    """Some clients write all of it once more, some give up."""
+    fh = make_file(c)
+    faultd.cmd("short WRITE 10 3")
+    assert c.write(fh, 5, pattern(100), stable).ok().count == 100
+    assert c.write(fh, 105, pattern(100), stable).ok().count == 100
+    c.commit(fh).ok()
+    assert faultd.dump("f") == bytes(5) + pattern(100) * 2
+
+
+@pytest.mark.parametrize("stable", [UNSTABLE, FILE_SYNC])
+@pytest.mark.parametrize("offset", [0, 100, 50, 1 << 40, 2**64 - 1])
+def test_write_of_nothing_changes_nothing(faultd, proxy, c, offset, stable):
+    """Not even the size, wherever it is; the next call is answered, too."""
+    fh = make_file(c, data=pattern(100))
+    with mounted(faultd) as direct:
+        theirs = direct.write(fh, offset, b"", stable)
+    ours = c.write(fh, offset, b"", stable)
+    assert ours.status == theirs.status
+    assert ours.status or ours.count == 0
+    c.commit(fh).ok()
+    assert c.getattr(fh).ok().attr.size == 100
+    assert faultd.dump("f") == pattern(100)
+
+
+@pytest.mark.parametrize("stable", [UNSTABLE, FILE_SYNC])
+@pytest.mark.parametrize(
+    "offset, size", [(2**64 - 2, 4), (2**64 - 1, 1), (2**64 - 4096, 8192), (2**63, 1)]
+)
+def test_write_past_the_largest_offset(faultd, c, offset, size, stable):
+    """Refused with one of the statuses for it, and the file is as before, also for
+    COMMITs whose range wraps."""
+    fh = make_file(c, data=pattern(100))
+    c.write(fh, 100, pattern(50)).ok()
+    assert c.write(fh, offset, bytes(size), stable).name in ("INVAL", "FBIG")
+    c.write(fh, 150, pattern(50)).ok()
+    c.commit(fh, offset, size).ok()
+    assert faultd.dump("f") == pattern(100) + pattern(50) * 2
+
+
+def test_commit_to_the_end_of_the_file(faultd, proxy, c):
+    """A count of 0."""
+    fh = make_file(c)
+    for i in range(10):
+        c.write(fh, i * 1000, pattern(1000, i)).ok()
+    c.commit(fh, 5000, 0).ok()
+    want = b"".join(pattern(1000, i) for i in range(5, 10))
+    assert faultd.dump("f")[5000:] == want
+
+
+def test_sizes_in_replies_of_writes_in_flight(proxy, c):
+    """None ends before its own bytes do, or is smaller than one before."""
+    fh = make_file(c)
+    for turn in range(20):
+        at = turn * 80000
+        xids = {
+            c.start("write", fh, at + i * 10000, pattern(10000)): at + (i + 1) * 10000
+            for i in range(8)
+        }
+        replies = {xid: c.finish(xid).ok() for xid in xids}
+        largest = 0
+        for xid in [x for x in c.order if x in xids]:
+            if (attr := replies[xid].wcc.after) is not None:
+                assert attr.size >= max(xids[xid], largest)
+                largest = attr.size
+        assert c.getattr(fh).ok().attr.size == at + 80000
+
+
+@pytest.mark.parametrize("stable", [UNSTABLE, FILE_SYNC])
+def test_overwriting_leaves_the_size(faultd, proxy, c, stable):
+    size = 1 << 30
+    fh = make_file(c)
+    c.setattr(fh, size=size).ok()
+    for at in (0, 4096, 100000):
+        attr = c.write(fh, at, pattern(4096), stable).ok().wcc.after
+        assert attr is None or attr.size == size
+        assert c.getattr(fh).ok().attr.size == size
+    attr = c.commit(fh).ok().wcc.after
+    assert attr is None or attr.size == size
+    assert faultd.file("f")["size"] == size
+
+
+def test_overwriting_shows_in_the_times(proxy, c):
+    """Another client sees by them that what it has kept is old."""
+    fh = make_file(c, data=pattern(100))
+    with mounted(proxy, cred=machine("other")) as other:
+        for _ in range(10):
+            before = other.getattr(fh).ok().attr
+            c.write(fh, 0, pattern(100)).ok()
+            after = other.getattr(fh).ok().attr
+            assert after.size == 100
+            assert (after.mtime, after.ctime) > (before.mtime, before.ctime)
+
+
+def test_owner_writes_though_the_mode_forbids_it(faultd, proxy, c):
+    """Programs make files of mode 0444 and write them, or take the right away later."""
+    c.setattr(c.root, mode=0o777).ok()
+    owner, other = machine("m", uid=1000, gid=1000), machine("m", uid=1001, gid=1001)
+    fh = c.create(c.root, "f", mode=0o444, cred=owner).ok().fh
+    for i in range(3):
+        c.write(fh, i * 10, b"ten bytes!", cred=owner).ok()
+        assert c.write(fh, i * 10, b"different!", cred=other).name == "ACCES"
+    c.setattr(fh, mode=0, cred=owner).ok()
+    c.commit(fh, cred=owner).ok()
+    assert faultd.dump("f") == b"ten bytes!" * 3
+
+
+@pytest.mark.parametrize("stable", [UNSTABLE, FILE_SYNC])
+def test_bytes_pass_once(faultd, proxy, c, stable):
+    """As many go upstream as come in, while all is well."""
+    fh = make_file(c)
+    for i in range(100):
+        c.write(fh, i * 5000, pattern(5000, i), stable).ok()
+    c.commit(fh).ok()
+    counters = upstream_counters(proxy)
+    assert counters["client_write_bytes"] == 500000
+    assert counters["upstream_write_bytes"] == 500000
+    assert counters["upstream_resends"] == 0
+
+
+NAMES = [b"", b"n" * 255, b"n" * 256, b"n" * 2000, b".", b"..", b"a/b", b"\xff\xfe"]
+
+
+@pytest.mark.parametrize("name", NAMES, ids=lambda n: f"{n[:3]!r}-{len(n)}")
+def test_names_of_any_length(faultd, proxy, c, name):
+    """What the upstream says of them, in every procedure that takes one."""
+    with mounted(faultd) as direct:
+        fh = make_file(direct, "there")
+        seen = []
+        for client in (c, direct):
+            d = client.mkdir(client.root, f"d{len(seen)}").ok().fh
+            seen.append([
+                client.lookup(d, name).name,
+                client.create(d, name).name,
+                client.link(fh, d, name).name,
+                client.rename(d, name, d, name + b"2").name,
+                client.rename(d, name + b"2", d, name).name,
+                client.remove(d, name).name,
+                client.mkdir(d, name).name,
+                client.rmdir(d, name).name,
+                client.symlink(d, name, "target").name,
+                client.remove(d, name).name,
+                client.mknod(d, name, FIFO).name,
+                client.remove(d, name).name,
+            ])  # fmt: skip
+        assert seen[0] == seen[1]
 
 
 # ---------------------------------------------------------------- directories

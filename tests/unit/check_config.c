@@ -84,6 +84,11 @@ START_TEST(every_key_is_taken)
 }
 END_TEST
 
+#define UPSTREAM_KEYS                                                                  \
+	"allowed: server, port, mount_port, listen, exports, clients, connections, "   \
+	"register, dirty_background_bytes, dirty_bytes, dirty_expire, plug_max, "      \
+	"retained_bytes, retained_expire"
+
 static const struct {
 	const char *line;
 	const char *fault;
@@ -104,14 +109,9 @@ static const struct {
 	{ "server = nas2", " server = nas2: given twice; the first is at line 2" },
 	{ "listen = 127.0.0.1:1",
 	  " listen = 127.0.0.1:1: given twice; the first is at line 3" },
-	{ "prot = 2049", ": unknown key \"prot\"; allowed: server, port, mount_port, "
-			 "listen, exports, clients, connections, register" },
-	{ "memory = 64M",
-	  ": unknown key \"memory\"; allowed: server, port, mount_port, "
-	  "listen, exports, clients, connections, register" },
-	{ "= 5",
-	  ": unknown key \"\"; allowed: server, port, mount_port, listen, exports, "
-	  "clients, connections, register" },
+	{ "prot = 2049", ": unknown key \"prot\"; " UPSTREAM_KEYS },
+	{ "memory = 64M", ": unknown key \"memory\"; " UPSTREAM_KEYS },
+	{ "= 5", ": unknown key \"\"; " UPSTREAM_KEYS },
 	{ "hello", ": neither [SECTION] nor KEY = VALUE" },
 	{ "register = \x1b[31myes", " register = ?[31myes: not yes or no" },
 	{ "register = no\n  yes",

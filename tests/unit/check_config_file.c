@@ -11,14 +11,15 @@
 #include "unit/config_text.h"
 #include "unit/unit.h"
 
+#define SECTIONS "allowed: [nfsgather], [writeback], [commit], [upstream NAME]\n"
+
 START_TEST(sections_are_judged)
 {
 	expect_faults("[upsteam a]\nserver = nas\n" GOOD,
-		      "f:1: [upsteam a]: unknown section; allowed: [nfsgather], "
-		      "[upstream NAME]\n");
-	expect_faults("[writeback]\n" GOOD,
-		      "f:1: [writeback]: unknown section; allowed: [nfsgather], "
-		      "[upstream NAME]\n");
+		      "f:1: [upsteam a]: unknown section; " SECTIONS);
+	expect_faults("[sync]\n" GOOD, "f:1: [sync]: unknown section; " SECTIONS);
+	expect_faults("[commit b]\n" GOOD,
+		      "f:1: [commit b]: unknown section; " SECTIONS);
 	expect_faults(
 		"[upstream]\n" GOOD,
 		"f:1: [upstream]: the name after upstream is not 1 to 32 characters "
@@ -31,8 +32,7 @@ START_TEST(sections_are_judged)
 		"f:1: [upstream 123456789012345678901234567890123]: the name after "
 		"upstream is not 1 to 32 characters from A-Z a-z 0-9 _ . -\n");
 	expect_faults("[upstreams]\n" GOOD,
-		      "f:1: [upstreams]: unknown section; allowed: [nfsgather], "
-		      "[upstream NAME]\n");
+		      "f:1: [upstreams]: unknown section; " SECTIONS);
 }
 END_TEST
 
@@ -56,6 +56,15 @@ START_TEST(a_section_comes_once)
 		"line 1\n"
 		"f:8: [nfsgather]: a second section of this name; the first is at "
 		"line 7\n");
+	expect_faults(
+		GOOD "[commit]\n[writeback]\n[commit]\n[writeback]\n",
+		"f:6: [commit]: a second section of this name; the first is at line 4\n"
+		"f:7: [writeback]: a second section of this name; the first is at "
+		"line 5\n");
+	/* A name may be that of another kind of section. */
+	expect_valid("[commit]\n[upstream commit]\nserver = nas\n"
+		     "listen = 127.0.0.1:2049\n");
+	config_free(&config);
 }
 END_TEST
 
@@ -157,10 +166,22 @@ END_TEST
  */
 START_TEST(the_example_shows_every_key)
 {
-	static const char *const keys[] = { "log_level", "memory",     "server",
-					    "port",	 "mount_port", "listen",
-					    "exports",	 "clients",    "connections",
-					    "register" };
+	static const char *const keys[] = { "log_level",
+					    "memory",
+					    "server",
+					    "port",
+					    "mount_port",
+					    "listen",
+					    "exports",
+					    "clients",
+					    "connections",
+					    "register",
+					    "dirty_background_bytes",
+					    "dirty_bytes",
+					    "dirty_expire",
+					    "plug_max",
+					    "retained_bytes",
+					    "retained_expire" };
 	const char *source = getenv("SRCDIR");
 	char path[4096];
 	char line[256];

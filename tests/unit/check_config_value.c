@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 
 #include "daemon/config_memory.h"
+#include "frontend/admission.h"
 #include "unit/unit.h"
 
 START_TEST(number_takes_digits_within_limits)
@@ -442,6 +443,41 @@ START_TEST(memory_needed_grows_with_upstreams)
 }
 END_TEST
 
+/*
+ * What an upstream is given for waiting bytes is what admission lets it have, whatever the
+ * others do, with one of the largest records and its copy on top.
+ */
+START_TEST(memory_room_leaves_admission_a_record)
+{
+	static const struct {
+		uint64_t memory_bytes;
+		unsigned int upstreams;
+		uint64_t room_bytes;
+	} rooms[] = {
+		{ 64 << 20, 1, 19 << 20 },
+		{ 1 << 30, 1, 439 << 20 },
+		{ 1 << 30, 2, 215 << 20 },
+		{ 24 * ((4 << 20) + 4096), 3, 6 << 20 },
+		{ UINT64_C(1) << 40, 1, (UINT64_C(458752) - 9) << 20 },
+	};
+
+	for (size_t i = 0; i < sizeof(rooms) / sizeof(rooms[0]); i++) {
+		uint64_t memory = rooms[i].memory_bytes;
+		struct admission_pool *pool =
+			admission_pool_new(memory, rooms[i].upstreams);
+		struct admission_share *share = admission_share_new(pool);
+		uint64_t room = config_memory_room_bytes(memory, rooms[i].upstreams);
+		uint64_t left = admission_max_charge_bytes(share) - room;
+
+		ck_assert_uint_eq(room, rooms[i].room_bytes);
+		ck_assert_uint_ge(left, 2 * ((4 << 20) + 4096));
+		ck_assert_uint_lt(left, 2 * ((4 << 20) + 4096) + (1 << 20));
+		admission_share_free(share);
+		admission_pool_free(pool);
+	}
+}
+END_TEST
+
 START_TEST(memory_default_is_at_most_a_gibibyte)
 {
 	uint64_t bytes = config_memory_default_bytes();
@@ -553,6 +589,7 @@ int main(void)
 
 	tcase_add_checked_fixture(memory, tree_init, tree_fini);
 	tcase_add_test(memory, memory_needed_grows_with_upstreams);
+	tcase_add_test(memory, memory_room_leaves_admission_a_record);
 	tcase_add_test(memory, memory_default_is_at_most_a_gibibyte);
 	tcase_add_test(memory, cgroup_v2_limit_is_the_smallest_on_the_way_up);
 	tcase_add_test(memory, cgroup_v1_limit_is_found);

@@ -62,7 +62,7 @@ START_TEST(every_counter_has_its_value)
 		stats[1].value[i] = UINT64_MAX;
 	}
 	object = parse_line(&counters);
-	ck_assert_int_eq(integer_at(object, "version"), 1);
+	ck_assert_int_eq(integer_at(object, "version"), 2);
 	ck_assert_int_eq(integer_at(json_object_get(object, "memory"), "limit_bytes"),
 			 64 << 20);
 	ck_assert_int_eq(integer_at(json_object_get(object, "memory"), "buffers_bytes"),
@@ -78,6 +78,95 @@ START_TEST(every_counter_has_its_value)
 				 INT64_MAX);
 	}
 	json_decref(object);
+}
+END_TEST
+
+/* The object of one upstream with these counters; the caller gives back *whole. */
+static const json_t *parse_upstream(const struct stats *stats, json_t **whole)
+{
+	const struct counters_upstream upstream = { "a", stats };
+	const struct counters counters = { .upstream = &upstream, .upstream_count = 1 };
+	const json_t *object;
+
+	*whole = parse_line(&counters);
+	object = json_object_get(json_object_get(*whole, "upstreams"), "a");
+	ck_assert(json_is_object(object));
+	return object;
+}
+
+START_TEST(every_gauge_and_reason_has_its_value)
+{
+	struct stats stats = { 0 };
+	const json_t *object;
+	const json_t *writes;
+	const json_t *commits;
+	json_t *whole;
+
+	for (unsigned int i = 0; i < GAUGE_COUNT; i++)
+		stats.gauge[i] = 100 + i;
+	for (unsigned int i = 0; i < WRITE_REASON_COUNT; i++)
+		stats.write_reason[i] = 200 + i;
+	for (unsigned int i = 0; i < COMMIT_REASON_COUNT; i++)
+		stats.commit_reason[i] = 300 + i;
+	stats.commit_reason[0] = 0;
+	object = parse_upstream(&stats, &whole);
+	for (unsigned int i = 0; i < GAUGE_COUNT; i++)
+		ck_assert_int_eq(integer_at(object,
+					    stats_gauge_name((enum stats_gauge)i)),
+				 100 + i);
+	writes = json_object_get(object, "upstream_write_reasons");
+	ck_assert_uint_eq(json_object_size(writes), WRITE_REASON_COUNT);
+	for (unsigned int i = 0; i < WRITE_REASON_COUNT; i++)
+		ck_assert_int_eq(integer_at(writes,
+					    write_reason_name((enum write_reason)i)),
+				 200 + i);
+	commits = json_object_get(object, "upstream_commit_reasons");
+	ck_assert_uint_eq(json_object_size(commits), COMMIT_REASON_COUNT);
+	/* A reason that was none yet is there too. */
+	ck_assert_int_eq(integer_at(commits, commit_reason_name(0)), 0);
+	for (unsigned int i = 1; i < COMMIT_REASON_COUNT; i++)
+		ck_assert_int_eq(integer_at(commits,
+					    commit_reason_name((enum commit_reason)i)),
+				 300 + i);
+	json_decref(whole);
+}
+END_TEST
+
+static void assert_histogram(const json_t *histograms, enum stats_histogram histogram,
+			     const char *expected)
+{
+	const json_t *pairs =
+		json_object_get(histograms, stats_histogram_name(histogram));
+	char *text = json_dumps(pairs, JSON_COMPACT);
+
+	ck_assert_ptr_nonnull(text);
+	ck_assert_str_eq(text, expected);
+	free(text);
+}
+
+START_TEST(histograms_show_buckets_that_hold_something)
+{
+	struct stats stats = { 0 };
+	const json_t *histograms;
+	json_t *whole;
+
+	stats_observe(&stats, HISTOGRAM_CLIENT_WRITE_SIZE, 0);
+	stats_observe(&stats, HISTOGRAM_CLIENT_WRITE_SIZE, 4096);
+	stats_observe(&stats, HISTOGRAM_CLIENT_WRITE_SIZE, 2049);
+	stats_observe(&stats, HISTOGRAM_CLIENT_WRITE_SIZE, 4097);
+	stats_observe(&stats, HISTOGRAM_UPSTREAM_WRITE_SIZE, 1 << 30);
+	stats_observe(&stats, HISTOGRAM_UPSTREAM_WRITE_SIZE, UINT64_MAX);
+	stats.histogram[HISTOGRAM_CLIENT_WRITES_PER_COMMIT][3] = UINT64_MAX;
+	histograms = json_object_get(parse_upstream(&stats, &whole), "histograms");
+	ck_assert_uint_eq(json_object_size(histograms), HISTOGRAM_COUNT);
+	assert_histogram(histograms, HISTOGRAM_CLIENT_WRITE_SIZE,
+			 "[[1,1],[4096,2],[8192,1]]");
+	assert_histogram(histograms, HISTOGRAM_UPSTREAM_WRITE_SIZE,
+			 "[[1073741824,1],[null,1]]");
+	assert_histogram(histograms, HISTOGRAM_CLIENT_WRITES_PER_COMMIT,
+			 "[[8,9223372036854775807]]");
+	assert_histogram(histograms, HISTOGRAM_UPSTREAM_WRITES_PER_COMMIT, "[]");
+	json_decref(whole);
 }
 END_TEST
 
@@ -168,6 +257,8 @@ int main(void)
 	TCase *writing = unit_case(suite, "writing");
 
 	tcase_add_test(json, every_counter_has_its_value);
+	tcase_add_test(json, every_gauge_and_reason_has_its_value);
+	tcase_add_test(json, histograms_show_buckets_that_hold_something);
 	tcase_add_test(json, ratios_are_null_until_they_mean_something);
 	tcase_add_test(writing, a_line_longer_than_a_piece_arrives_whole);
 	tcase_add_test(writing, nobody_waits_for_a_pipe_without_a_reader);

@@ -322,6 +322,7 @@ static void run_until_remove_was_forgotten(struct test_client *client)
 	CLIENT_EXPECT(client, ACCEPTED(6), REMOVE_OK);
 }
 
+/* Of a file whose bytes are all proven there is nothing to ask the upstream (I11). */
 START_TEST(commits_run_again_but_their_errors_are_kept)
 {
 	struct test_client client;
@@ -341,14 +342,20 @@ START_TEST(commits_run_again_but_their_errors_are_kept)
 	UPSTREAM_ANSWER(1, COMMIT_OK);
 	CLIENT_EXPECT(&client, ACCEPTED(7), 0, 0, 0, OUR_VERIFIER);
 	client_send(&client, call.bytes, len);
+	CLIENT_EXPECT(&client, ACCEPTED(7), 0, 0, 0, OUR_VERIFIER);
+	ck_assert_uint_eq(fixture_stat(STAT_REPLIES_REPEATED), 0);
+	ck_assert_uint_eq(fixture_stat(STAT_COMMITS_LOCAL), 1);
+	len = call_make_commit_of(&call, 8, "handle-2");
+	client_send(&client, call.bytes, len);
 	fixture_run_until_submitted(3);
 	UPSTREAM_ANSWER(2, NFS3ERR_IO, 0, 0);
-	CLIENT_EXPECT(&client, ACCEPTED(7), NFS3ERR_IO, 0, 0);
+	CLIENT_EXPECT(&client, ACCEPTED(8), NFS3ERR_IO, 0, 0);
 	/* Longer than other answers: as long as the error is worth telling. */
 	fixture.clock_ahead_us += REPLY_CACHE_KEEP_LONG_US - 60 * (mono_us)1000000;
 	run_until_remove_was_forgotten(&client);
-	client_send(&client, call.bytes, call_make_commit(&call, 7));
-	CLIENT_EXPECT(&client, ACCEPTED(7), NFS3ERR_IO, 0, 0);
+	len = call_make_commit_of(&call, 8, "handle-2");
+	client_send(&client, call.bytes, len);
+	CLIENT_EXPECT(&client, ACCEPTED(8), NFS3ERR_IO, 0, 0);
 	client_shut(&client);
 }
 END_TEST
@@ -429,9 +436,9 @@ START_TEST(stopping_with_work_in_progress_leaks_nothing)
 	client_send(&client, call.bytes, len);
 	len = call_make_write(&call, 3, 50, 100, 'x'); /* behind the other */
 	client_send(&client, call.bytes, len);
-	len = call_make_commit(&call, 4);
+	len = call_make_commit(&call, 4); /* behind both */
 	client_send(&client, call.bytes, len);
-	len = call_make_commit(&call, 5); /* behind the other */
+	len = call_make_commit_of(&call, 5, "handle-2");
 	client_send(&client, call.bytes, len);
 	len = call_make_write(&call, 6, 0, MIB, 'x'); /* not whole */
 	client_send(&client, call.bytes, len - 10);

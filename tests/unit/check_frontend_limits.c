@@ -4,6 +4,7 @@
  */
 #include "unit/unit.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -265,10 +266,14 @@ END_TEST
 /* 64 MiB: 28 + 32 MiB for large records, each of a little over 1 MiB charged twice. */
 enum { BEGUN_MAX = 29, BEGUN_BYTES = 8192 };
 
+/* Each from a host of its own: a newer connection of its host would end one that waits. */
 static void begin_write(struct test_client *client, uint32_t xid)
 {
+	char address[32];
+
+	snprintf(address, sizeof(address), "127.0.1.%u", xid + 1);
 	call_make_write(&call, xid, xid * (uint64_t)MIB, MIB, (uint8_t)xid);
-	client_open(client);
+	client_open_from(client, address, false);
 	client_send(client, call.bytes, BEGUN_BYTES);
 	fixture_settle();
 }
@@ -286,6 +291,9 @@ static size_t records_in_memory(void)
 	return buf_total_bytes() / MIB;
 }
 
+/* Nothing of it is kept then. */
+#define WRITE_STABLE(count) 0, 0, 0, (count), NFS3_FILE_SYNC, THEIR_VERIFIER
+
 START_TEST(records_wait_for_memory_and_go_on_in_order)
 {
 	struct test_client client[BEGUN_MAX + 2];
@@ -297,20 +305,43 @@ START_TEST(records_wait_for_memory_and_go_on_in_order)
 	end_write(&client[7], 7);
 	fixture_run_until_submitted(1);
 	ck_assert_uint_eq(records_in_memory(), BEGUN_MAX);
-	UPSTREAM_ANSWER(0, WRITE_OK(MIB));
-	CLIENT_EXPECT(&client[7], ACCEPTED(7), 0, 0, 0, MIB, 0, OUR_VERIFIER);
+	UPSTREAM_ANSWER(0, WRITE_STABLE(MIB));
+	CLIENT_EXPECT(&client[7], ACCEPTED(7), 0, 0, 0, MIB, NFS3_FILE_SYNC,
+		      OUR_VERIFIER);
 	fixture_settle();
 	ck_assert_uint_eq(records_in_memory(), BEGUN_MAX);
 	/* It was the first in line who got in. */
 	end_write(&client[BEGUN_MAX], BEGUN_MAX);
 	fixture_run_until_submitted(2);
 	upstream_expect_payload(1, MIB, BEGUN_MAX);
-	UPSTREAM_ANSWER(1, WRITE_OK(MIB));
+	UPSTREAM_ANSWER(1, WRITE_STABLE(MIB));
 	end_write(&client[BEGUN_MAX + 1], BEGUN_MAX + 1);
 	fixture_run_until_submitted(3);
 	upstream_expect_payload(2, MIB, BEGUN_MAX + 1);
 	for (i = 0; i < BEGUN_MAX + 2; i++)
 		client_shut(&client[i]);
+}
+END_TEST
+
+/* Whose it is nobody knows: what lies unread in it may be older than what came since. */
+START_TEST(a_session_that_never_spoke_does_not_outlast_newer_ones)
+{
+	struct test_client client[BEGUN_MAX + 1];
+	struct test_client newer;
+	uint32_t i;
+
+	for (i = 0; i < BEGUN_MAX + 1; i++)
+		begin_write(&client[i], i);
+	client_open_from(&newer, "127.0.1.30", false); /* as the one that waits */
+	end_write(&client[7], 7);
+	fixture_run_until_submitted(1);
+	UPSTREAM_ANSWER(0, WRITE_STABLE(MIB));
+	client_expect_closed(&client[BEGUN_MAX]);
+	client_expect_alive(&newer);
+	ck_assert_uint_eq(fixture_stat(STAT_SESSIONS_REPLACED), 1);
+	for (i = 0; i < BEGUN_MAX + 1; i++)
+		client_shut(&client[i]);
+	client_shut(&newer);
 }
 END_TEST
 
@@ -503,6 +534,7 @@ int main(void)
 		limits,
 		a_paused_session_is_resumed_when_the_newer_one_is_another_clients);
 	tcase_add_test(limits, records_wait_for_memory_and_go_on_in_order);
+	tcase_add_test(limits, a_session_that_never_spoke_does_not_outlast_newer_ones);
 	tcase_add_test(limits, small_calls_pass_when_large_records_wait);
 	tcase_add_test(limits,
 		       large_reads_wait_for_memory_and_are_taken_up_by_a_new_session);

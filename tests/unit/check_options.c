@@ -185,6 +185,10 @@ START_TEST(upstream_is_taken_apart)
 	ck_assert_uint_eq(upstream->listen_count, 1);
 	ck_assert_str_eq(upstream->listen[0].text, "[::1]:2049");
 	ck_assert_uint_eq(upstream->connections, CONFIG_CONNECTIONS_DEFAULT);
+	ck_assert_uint_gt(upstream->dirty_background_bytes, 0);
+	ck_assert_uint_gt(upstream->dirty_bytes, upstream->dirty_background_bytes);
+	ck_assert_uint_gt(upstream->retained_bytes, upstream->dirty_bytes);
+	ck_assert_uint_eq(upstream->plug_max_us, 2000);
 	ck_assert(!upstream->register_rpcbind);
 	ck_assert_int_eq(config.log_level, LOG_LEVEL_INFO);
 	config_free(&config);

@@ -270,7 +270,6 @@ END_TEST
 START_TEST(clients_are_forgotten_with_their_last_entry)
 {
 	struct client *who = client("10.0.0.1", "a");
-	uint64_t id = who->id;
 
 	answer(begin(who, 1), REPLY_KEEP, 64);
 	client_unref(who);
@@ -279,8 +278,22 @@ START_TEST(clients_are_forgotten_with_their_last_entry)
 	reply_cache_expire(cache);
 	ck_assert_uint_eq(clients.clients.node_count, 0);
 	ck_assert_uint_eq(reply_cache_bytes(cache), 0);
+}
+END_TEST
+
+/* The engine may have an error to tell a client that was away for long. */
+START_TEST(a_client_that_comes_back_is_the_same)
+{
+	struct client *who = client("10.0.0.1", "a");
+	struct client *other = client("10.0.0.1", "b");
+	uint64_t id = who->id;
+
+	ck_assert_uint_ne(other->id, id);
+	client_unref(other);
+	client_unref(who);
+	ck_assert_uint_eq(clients.clients.node_count, 0);
 	who = client("10.0.0.1", "a");
-	ck_assert_uint_ne(who->id, id);
+	ck_assert_uint_eq(who->id, id);
 	client_unref(who);
 }
 END_TEST
@@ -312,5 +325,6 @@ int main(void)
 	tcase_add_test(keeping, a_client_keeps_its_last_1024_answers);
 	tcase_add_test(keeping, memory_is_bounded_and_who_fills_it_pays);
 	tcase_add_test(keeping, clients_are_forgotten_with_their_last_entry);
+	tcase_add_test(keeping, a_client_that_comes_back_is_the_same);
 	return unit_run(suite);
 }

@@ -24,6 +24,15 @@
 #define WAIT_MAX_US ((mono_us)10 * 1000 * 1000)
 
 struct fixture fixture;
+struct engine_config fixture_engine_config;
+
+__attribute__((constructor)) static void fixture_configure_engine(void)
+{
+	fixture_engine_config = engine_config_default;
+	fixture_engine_config.plug_max_us = (uint64_t)3600 * 1000 * 1000;
+	fixture_engine_config.dirty_expire_us = fixture_engine_config.plug_max_us;
+	fixture_engine_config.retained_expire_us = fixture_engine_config.plug_max_us;
+}
 
 static mono_us fixture_now(const struct clock *clock)
 {
@@ -42,14 +51,31 @@ static uint32_t fake_wtmax_bytes(const struct upstream *upstream)
 	return upstream->wtmax_bytes;
 }
 
+static uint64_t fake_maxfilesize_bytes(const struct upstream *upstream)
+{
+	return upstream->maxfilesize_bytes;
+}
+
+static void fake_set_on_disconnect(struct upstream *upstream, void (*fn)(void *arg),
+				   void *arg)
+{
+	upstream->on_disconnect = fn;
+	upstream->on_disconnect_arg = arg;
+}
+
 static const char *fake_name(const struct upstream *upstream)
 {
 	(void)upstream;
 	return "fake";
 }
 
-static const struct upstream_ops fake_ops = { fake_submit, fake_wtmax_bytes,
-					      fake_name };
+static const struct upstream_ops fake_ops = {
+	.submit = fake_submit,
+	.wtmax_bytes = fake_wtmax_bytes,
+	.maxfilesize_bytes = fake_maxfilesize_bytes,
+	.name = fake_name,
+	.set_on_disconnect = fake_set_on_disconnect,
+};
 
 static void on_beat(evutil_socket_t fd, short what, void *arg)
 {
@@ -88,9 +114,12 @@ void fixture_start(const char *clients, const char *const *exports, size_t expor
 		.exports = exports,
 		.export_count = export_count,
 		.first_verifier = { "\1\2\3\4\5\6\7\x8" },
+		.engine = fixture_engine_config,
 	};
 
 	memset(&fixture, 0, sizeof(fixture));
+	fixture.upstream.wtmax_bytes = FIXTURE_WTMAX_BYTES;
+	fixture.upstream.maxfilesize_bytes = (uint64_t)1 << 40;
 	fixture.clock.now = fixture_now;
 	ck_assert_int_eq(access_rules_parse(clients, &rules, error, sizeof(error)), 0);
 	fixture.base = event_base_new();
@@ -415,8 +444,13 @@ size_t call_make_write(struct test_call *call, uint32_t xid, uint64_t offset,
 
 size_t call_make_commit(struct test_call *call, uint32_t xid)
 {
+	return call_make_commit_of(call, xid, "handle-1");
+}
+
+size_t call_make_commit_of(struct test_call *call, uint32_t xid, const char *handle)
+{
 	call_begin(call, xid, PROGRAM_NFS, 3, NFS3_PROC_COMMIT, "host");
-	xdr_out_bytes(&call->out, "handle-1", 8);
+	xdr_out_bytes(&call->out, handle, 8);
 	xdr_out_u64(&call->out, 4096);
 	xdr_out_u32(&call->out, 8192);
 	return call_end(call);
@@ -465,6 +499,14 @@ void upstream_refuse(size_t i, enum upstream_outcome outcome)
 	struct upstream_request *request = upstream_take(i, outcome);
 
 	request->done(request);
+}
+
+void upstream_expect_proc(size_t i, uint32_t proc)
+{
+	ck_assert_uint_lt(i, fixture.upstream.count);
+	ck_assert_ptr_nonnull(fixture.upstream.request[i]);
+	ck_assert_uint_eq(fixture.upstream.request[i]->call->program, PROGRAM_NFS);
+	ck_assert_uint_eq(fixture.upstream.request[i]->call->proc, proc);
 }
 
 void client_expect_alive(struct test_client *client)

@@ -12,12 +12,14 @@
 
 #include "frontend/admission.h"
 #include "frontend/frontend.h"
+#include "nfsgather/engine.h"
 #include "nfsgather/nfs3.h"
 #include "wire/xdr.h"
 
 enum {
 	FIXTURE_REQUESTS_MAX = 8192,
 	FIXTURE_CALL_BYTES = 2 * 1024 * 1024,
+	FIXTURE_WTMAX_BYTES = 4 * 1024 * 1024,
 };
 
 /* The fake upstream: keeps what is submitted until the test answers it. */
@@ -25,6 +27,9 @@ struct upstream {
 	struct upstream_request *request[FIXTURE_REQUESTS_MAX]; /* NULL once answered */
 	size_t count;						/* ever submitted */
 	uint32_t wtmax_bytes;
+	uint64_t maxfilesize_bytes;
+	void (*on_disconnect)(void *arg);
+	void *on_disconnect_arg;
 };
 
 struct fixture {
@@ -39,6 +44,11 @@ struct fixture {
 	uint16_t port;
 };
 
+/*
+ * For fixture_start(). Acked bytes stay where they are until something wants them, since
+ * the fixture's clock does not move timers.
+ */
+extern struct engine_config fixture_engine_config;
 /* The one fixture; clients rules and exports as in a configuration file. */
 extern struct fixture fixture;
 void fixture_start(const char *clients, const char *const *exports, size_t export_count,
@@ -101,6 +111,8 @@ size_t call_make_read(struct test_call *call, uint32_t xid, uint32_t count);
 size_t call_make_write(struct test_call *call, uint32_t xid, uint64_t offset,
 		       uint32_t count, uint8_t fill);
 size_t call_make_commit(struct test_call *call, uint32_t xid);
+/* The calls above are about "handle-1", this one about that handle (8 bytes). */
+size_t call_make_commit_of(struct test_call *call, uint32_t xid, const char *handle);
 
 /* Answers request `i` with these words as results; with raw bytes; with an outcome. */
 void upstream_answer(size_t i, const uint32_t *words, size_t count);
@@ -108,6 +120,8 @@ void upstream_answer_bytes(size_t i, const void *bytes, size_t len_bytes);
 /* Request `i` is a WRITE of so many bytes, all the same. */
 void upstream_expect_payload(size_t i, uint32_t count, uint8_t fill);
 void upstream_refuse(size_t i, enum upstream_outcome outcome);
+/* Request `i` is of this procedure of NFS. */
+void upstream_expect_proc(size_t i, uint32_t proc);
 #define UPSTREAM_ANSWER(i, ...)                                                        \
 	upstream_answer((i), (const uint32_t[]){ __VA_ARGS__ },                        \
 			sizeof((const uint32_t[]){ __VA_ARGS__ }) / sizeof(uint32_t))
