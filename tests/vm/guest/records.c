@@ -9,11 +9,12 @@
  *
  * Does not promise anything about records after the last "synced" line.
  *
- *   records write DIR FILES RECORD_BYTES BATCH STOP_FILE
- *       One process per file DIR/records.N. Each appends BATCH records, calls fsync(),
- *       prints "synced N COUNT" (COUNT records are promised), and goes on until
- *       STOP_FILE exists. After the first half of a batch it also rewrites a record
- *       that was promised before, under a higher generation.
+ *   records write DIR FIRST FILES RECORD_BYTES BATCH STOP_FILE
+ *       One process per file DIR/records.N, N from FIRST on. Each appends BATCH records,
+ *       calls fsync(), prints "synced N COUNT" (COUNT records are promised), and goes on
+ *       until STOP_FILE exists. After the first half of a batch it also rewrites a
+ *       record that was promised before, under a higher generation; not if BATCH is 1,
+ *       so that each fsync() then is about one record alone.
  *   records check DIR N RECORD_BYTES BATCH COUNT
  *       Checks the first COUNT records of DIR/records.N.
  */
@@ -127,6 +128,8 @@ static uint64_t generation_after(uint64_t number, uint64_t count, uint64_t batch
 {
 	uint64_t batches = count / batch;
 
+	if (batch == 1)
+		return 0;
 	/* Batches 2 * number and 2 * number + 1 rewrite it, the first batch nothing. */
 	return (uint64_t)(batches > 2 * number && number > 0) +
 	       (uint64_t)(batches > 2 * number + 1);
@@ -142,7 +145,7 @@ static void file_write(const char *dir, uint64_t file, size_t bytes, uint64_t ba
 		fail("no memory");
 	for (uint64_t k = 0; access(stop_path, F_OK); k++) {
 		for (uint64_t i = 0; i < batch; i++) {
-			if (k && i == batch / 2) {
+			if (k && batch > 1 && i == batch / 2) {
 				uint64_t old = k / 2;
 				uint64_t was = generation_after(old, k * batch, batch);
 
@@ -162,12 +165,12 @@ static void file_write(const char *dir, uint64_t file, size_t bytes, uint64_t ba
 	free(record);
 }
 
-static void files_write(const char *dir, uint64_t files, size_t bytes, uint64_t batch,
-			const char *stop_path)
+static void files_write(const char *dir, uint64_t first, uint64_t files, size_t bytes,
+			uint64_t batch, const char *stop_path)
 {
 	bool bad = false;
 
-	for (uint64_t file = 0; file < files; file++) {
+	for (uint64_t file = first; file < first + files; file++) {
 		pid_t pid = fork();
 
 		if (pid < 0)
@@ -225,24 +228,27 @@ static void file_check(const char *dir, uint64_t file, size_t bytes, uint64_t ba
 		exit(1);
 }
 
-int main(int argc, char **argv)
+static size_t record_bytes_parse(const char *text)
 {
-	size_t bytes;
+	size_t bytes = number_parse(text);
 
-	if (argc != 7)
-		fail("usage: records write DIR FILES BYTES BATCH STOP_FILE\n"
-		     "       records check DIR N BYTES BATCH COUNT");
-	bytes = number_parse(argv[4]);
 	if (bytes % sizeof(uint64_t) || bytes < 2 * sizeof(struct record_head))
 		fail("a record needs a multiple of 8 bytes, at least %zu",
 		     2 * sizeof(struct record_head));
-	if (!strcmp(argv[1], "write"))
-		files_write(argv[2], number_parse(argv[3]), bytes,
-			    number_parse(argv[5]), argv[6]);
-	else if (!strcmp(argv[1], "check"))
-		file_check(argv[2], number_parse(argv[3]), bytes, number_parse(argv[5]),
-			   number_parse(argv[6]));
+	return bytes;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 8 && !strcmp(argv[1], "write"))
+		files_write(argv[2], number_parse(argv[3]), number_parse(argv[4]),
+			    record_bytes_parse(argv[5]), number_parse(argv[6]),
+			    argv[7]);
+	else if (argc == 7 && !strcmp(argv[1], "check"))
+		file_check(argv[2], number_parse(argv[3]), record_bytes_parse(argv[4]),
+			   number_parse(argv[5]), number_parse(argv[6]));
 	else
-		fail("unknown command: %s", argv[1]);
+		fail("usage: records write DIR FIRST FILES BYTES BATCH STOP_FILE\n"
+		     "       records check DIR N BYTES BATCH COUNT");
 	return 0;
 }

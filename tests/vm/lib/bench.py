@@ -19,6 +19,8 @@ from .guest import ASK, Guest, GuestError, die_with_parent
 from .services import EXPORT, Ganesha, Knfsd, Proxy, ServiceError
 
 MOUNT_POINT = "/mnt"
+CAPTURE_FILES, CAPTURE_FILE_MB = 8, 8
+NO_TCPDUMP = "no packets are captured: there is no tcpdump"
 
 
 def image_build():
@@ -159,32 +161,40 @@ class Bench:
             guest.start()
         return guest
 
-    def mount(self, guest, front, path=EXPORT):
+    def mount(self, guest, front, path=EXPORT, extra=None):
         """Mounts on MOUNT_POINT; hard mount, as applications have it."""
         options = f"vers=3,tcp,nolock,{front.mount_options}"
+        if extra:
+            options += f",{extra}"
         ports = f"port={front.port},mountport={front.mount_port},mountproto=tcp"
         guest.run(
             f"mount -t nfs -o {options},{ports} 10.0.2.2:{path} {MOUNT_POINT}", 60
         )
 
     def capture(self, port):
-        """With --capture: packets of this port into the folder."""
-        if not self.options.capture:
+        """Packets of this port into the folder: the last of them, and the first bytes
+        of each, so that long runs do not fill the disk. The folder is kept when
+        something fails."""
+        if not shutil.which("tcpdump"):
+            if NO_TCPDUMP not in self.notes:
+                self.note(NO_TCPDUMP)
             return
-        file = self.folder / f"port-{port}.pcap"
         log = open(self.folder / "tcpdump.log", "ab")
         process = subprocess.Popen(
-            ["tcpdump", "-i", "lo", "-U", "-s", "512", "-w", file, "tcp", "port",
-             str(port)],
+            ["tcpdump", "-i", "lo", "-U", "-s", "512", "-Z", "root",
+             "-C", str(CAPTURE_FILE_MB), "-W", str(CAPTURE_FILES),
+             "-w", self.folder / f"port-{port}.pcap", "tcp", "port", str(port)],
             stdin=subprocess.DEVNULL, stdout=log, stderr=log,
             preexec_fn=die_with_parent,
         )  # fmt: skip
         log.close()
         self.started.append(_Process(process))
 
+    def mount_stats(self, guest):
+        return guest.run("cat /proc/self/mountstats", 20, channel=ASK)
+
     def mount_counts(self, guest):
-        text = guest.run("cat /proc/self/mountstats", 20, channel=ASK)
-        return mountstats.operations(text, MOUNT_POINT)
+        return mountstats.operations(self.mount_stats(guest), MOUNT_POINT)
 
     # The end
 

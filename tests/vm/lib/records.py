@@ -5,38 +5,63 @@ The guest's program `records` does the writing and checking (guest/records.c).""
 import pathlib
 import re
 import subprocess
+import typing
 
 from .bench import MOUNT_POINT, CheckError
 from .guest import PATIENCE, GuestError
 
 SOURCE = pathlib.Path(__file__).resolve().parents[1] / "guest" / "records.c"
 
-RECORD_BYTES, BATCH = 128 * 1024, 8
 STOP = "/tmp/records.stop"
+# With this mount option the files of LARGE need many WRITEs for a batch, and with them
+# a COMMIT; kernels send the single WRITE of SMALL as FILE_SYNC.
+WSIZE = "wsize=65536"
+
+
+class Shape(typing.NamedTuple):
+    """What a group of files is written like: `batch` records between two fsync()."""
+
+    first: int
+    files: int
+    record_bytes: int
+    batch: int
+
+
+LARGE = Shape(0, 3, 128 * 1024, 8)
+SMALL = Shape(3, 1, 32 * 1024, 1)
+
+
+def _shape(file):
+    return LARGE if file < SMALL.first else SMALL
 
 
 class Writer:
-    """`files` processes, each appending batches to its own file and calling fsync."""
+    """Processes that each append batches to a file of their own and call fsync."""
 
-    def __init__(self, guest, directory, files=4, seconds=900):
+    def __init__(self, guest, directory, seconds=900):
         self.guest = guest
         self.directory = directory
-        self.files = files
-        self.promised = dict.fromkeys(range(files), 0)
+        self.promised = dict.fromkeys(range(LARGE.files + SMALL.files), 0)
         guest.run(f"rm -f {STOP}; mkdir -p {directory}", 30)
-        self.job = guest.spawn(
-            f"records write {directory} {files} {RECORD_BYTES} {BATCH} {STOP}", seconds
+        start = "".join(
+            f"records write {directory} {' '.join(map(str, shape))} {STOP} &\n"
+            for shape in (LARGE, SMALL)
         )
+        self.job = guest.spawn(f"{start}wait -n && wait -n", seconds)
 
     def _take(self, line):
         found = re.fullmatch(r"synced (\d+) (\d+)", line)
         if not found:
             raise CheckError(f"the writer says: {line}", "\n".join(self.job.lines))
-        self.promised[int(found[1])] = int(found[2])
+        file = int(found[1])
+        self.promised[file] = max(self.promised[file], int(found[2]))
 
     def advance(self, batches, seconds):
-        """Waits until every file has that many more batches promised."""
-        goal = {file: n + batches * BATCH for file, n in self.promised.items()}
+        """Waits until every file has that many more batches promised than now."""
+        self.drain()
+        goal = {
+            file: n + batches * _shape(file).batch for file, n in self.promised.items()
+        }
 
         def reached(line):
             self._take(line)
@@ -57,7 +82,8 @@ class Writer:
 
 
 def _check_command(directory, file, count):
-    sizes = f"{RECORD_BYTES} {BATCH} {count}"
+    shape = _shape(file)
+    sizes = f"{shape.record_bytes} {shape.batch} {count}"
     return f"records check {directory} {file} {sizes}"
 
 
@@ -99,3 +125,19 @@ def check_by_client(bench, guest, front, directory, promised):
     guest.run(f"umount {MOUNT_POINT}", 120)
     bench.mount(guest, front)
     check(guest, directory, promised)
+
+
+def note_calls(bench, front, counts):
+    """What was asked for while the records were written, below the table."""
+    bench.note(f"client: {counts['WRITE']} WRITE, {counts['COMMIT']} COMMIT")
+    if hasattr(front, "totals"):
+        seen = front.totals()
+        bench.note(
+            f"nfsgatherd saw {seen['client_commits']} COMMIT,"
+            f" {seen['client_writes_stable']} FILE_SYNC WRITE of"
+            f" {seen['client_writes']} WRITE; sent {seen['upstream_commits']} COMMIT,"
+            f" {seen['upstream_writes_stable']} FILE_SYNC WRITE of"
+            f" {seen['upstream_writes']} WRITE"
+        )
+    if not counts["COMMIT"]:
+        raise CheckError("the client never sent a COMMIT")

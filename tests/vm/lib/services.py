@@ -1,4 +1,5 @@
 """What stands behind a guest's mount: an upstream, and our daemon in front of it."""
+import collections
 import json
 import os
 import pathlib
@@ -124,6 +125,7 @@ class Proxy:
         self.log = folder / "nfsgatherd.log"
         self.out = folder / "nfsgatherd.out"
         self.process = None
+        self.seen = collections.Counter()  # by daemons that were killed
 
     def _command(self):
         ports = f"port={self.upstream.port},mount_port={self.upstream.mount_port}"
@@ -171,7 +173,20 @@ class Proxy:
                 raise ServiceError("nfsgatherd gave no counters after SIGUSR2")
             time.sleep(0.05)
 
+    def totals(self):
+        """The counters of the upstream, all daemons together. What a killed one did
+        between its last report and its end is missing."""
+        seen = self.seen.copy()
+        if self.process is not None:
+            seen.update(self._upstream_counters())
+        return seen
+
+    def _upstream_counters(self):
+        (upstream,) = self.counters()["upstreams"].values()
+        return {name: n for name, n in upstream.items() if isinstance(n, int)}
+
     def crash(self):
+        self.seen.update(self._upstream_counters())
         self.process.kill()
         self.process.wait()
         self.process = None

@@ -14,8 +14,8 @@ def run(bench):
     guest = bench.client()
     directory = f"{MOUNT_POINT}/records"
     with bench.step("mount, first records"):
-        bench.mount(guest, front)
-        writer = records.Writer(guest, directory)
+        bench.mount(guest, front, extra=records.WSIZE)
+        writer = records.Writer(guest, directory, 120 * (bench.options.times + 2))
         writer.advance(1, 60)
     for number in range(1, bench.options.times + 1):
         with bench.step(f"kill -9 {number}, start again"):
@@ -28,10 +28,13 @@ def run(bench):
     with bench.step("last kill -9"):
         # Every promise has been made; what the daemon alone still had is lost now.
         writer.finish()
+        counts = bench.mount_counts(guest)
         front.crash()
     with bench.step("check at the upstream") as result:
         records.check_on_host(bench, upstream.directory / "records", writer.promised)
         result[0] = f"ok, {sum(writer.promised.values())} records"
+    with bench.step("calls of the client"):
+        records.note_calls(bench, front, counts)
     with bench.step("check by the client"):
         front.start()
         records.check_by_client(bench, guest, front, directory, writer.promised)

@@ -76,6 +76,7 @@ def _scenario(bench):
         upstream.stop()
         upstream.port, upstream.mount_port = ports_free(2)
         upstream.start()
+        bench.capture(upstream.port)
         _ask(upstream)
         result[0] = f"ok, {was} to {upstream.port}"
     with bench.step("fsync works again"):
@@ -96,7 +97,7 @@ def _run_alone(bench):
     options = bench.options
     words = [RUN, bench.name, "--proxy", options.proxy]
     words += ["--quick" if options.quick else "--full"]
-    words += ["--capture"] * options.capture + ["--keep"] * options.keep
+    words += ["--keep"] * options.keep
     # ganesha resolves even 127.0.0.1, and that needs an address beside loopback's.
     script = "ip link set lo up; ip addr add 192.0.2.1/32 dev lo"
     script += '; mount -t tmpfs tmpfs /run; exec "$@"'
