@@ -174,8 +174,11 @@ void commit_pump(struct engine_file *file)
 		commit_want(file, COMMIT_REASON_BARRIER);
 	if (range_tree_is_empty(&file->unstable)) {
 		file->commit_wanted = false;
-		if (range_tree_is_empty(&file->committing))
+		if (file->is_suspect && range_tree_is_empty(&file->committing)) {
+			/* It was all written anew: nothing from before that may be shown. */
 			file->is_suspect = false;
+			file->unsettled = ++file->engine->sequence;
+		}
 	}
 	if (!file->is_suspect)
 		barrier_end_suspicion(file);

@@ -327,8 +327,11 @@ void engine_on_removed(struct engine *engine, const struct nfs3_fh *fh)
 {
 	struct engine_file *file = file_find(&engine->files, fh);
 
-	if (file != NULL)
-		file->is_removed = true;
+	if (file == NULL)
+		return;
+	file->is_removed = true;
+	file_mark_work(file);
+	engine_rest(engine);
 }
 
 void engine_drain(struct engine *engine)

@@ -186,6 +186,8 @@ static bool file_is_worth_remembering(const struct engine_file *file)
 {
 	unsigned int i;
 
+	if (file->is_removed)
+		return false;
 	for (i = 0; i < FILE_GRANTS; i++)
 		if (file->grant[i].credential != NULL)
 			return true;
