@@ -125,6 +125,7 @@ static void upstream_run_one(struct upstream *upstream,
 
 static void upstream_on_done(evutil_socket_t fd, short what, void *arg)
 {
+	static const struct timeval next_turn = { 0, 0 };
 	struct upstream *upstream = arg;
 	unsigned int left = upstream->tuning.done_per_turn;
 	struct upstream_request *request;
@@ -137,8 +138,9 @@ static void upstream_on_done(evutil_socket_t fd, short what, void *arg)
 		upstream_run_one(upstream, request);
 	}
 	upstream->running_done = false;
+	/* An event made active inside its own callback would run in this same turn. */
 	if (!TAILQ_EMPTY(&upstream->done))
-		event_active(upstream->done_event, EV_TIMEOUT, 0);
+		event_add(upstream->done_event, &next_turn);
 }
 
 /*
