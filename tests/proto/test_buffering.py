@@ -7,7 +7,9 @@ sends acked bytes when somebody wants them.
 import random
 
 import pytest
-from harness import FaultServer, make_file, pattern, wait_until
+from harness import (
+    FaultServer, Proxy, free_port, make_file, pattern, upstream_conf, wait_until,
+)  # fmt: skip
 from nfs3_client import FILE_SYNC, UNSTABLE, Cred
 from proto import (
     PATIENT, count_of, machine, mounted, open_file, proxy_with, upstream_counters,
@@ -137,6 +139,26 @@ def test_p8_acks_stop_at_the_limit_and_go_on(faultd):
             c.finish(xid).ok()
         c.commit(fh).ok()
         assert faultd.dump("f") == data * 32
+
+
+def test_p8_stream_larger_than_memory_without_a_commit(faultd):
+    """The proxy commits by itself to get its memory back."""
+    port = free_port()
+    conf = "[nfsgather]\nmemory = 64M\n" + upstream_conf("default", faultd, port)
+    with Proxy(conf=conf, port=port) as proxy, mounted(proxy) as c:
+        fh = open_file(c)
+        data, xids = pattern(1 << 20), []
+        for i in range(128):
+            xids.append(c.start("write", fh, i << 20, data))
+            if len(xids) == 16:
+                c.finish(xids.pop(0)).ok()
+        for xid in xids:
+            c.finish(xid).ok()
+        memory = proxy.counters()["memory"]
+        assert memory["buffers_bytes"] <= memory["limit_bytes"] == 64 << 20
+        assert upstream_counters(proxy)["upstream_commit_reasons"]["memory"] > 0
+        c.commit(fh).ok()
+        assert faultd.dump("f") == data * 128
 
 
 def test_server_that_is_away_is_no_reason_to_wait(faultd, patient):

@@ -119,6 +119,7 @@ int main(void)
 	double seconds;
 	int failed = 0;
 
+	setvbuf(stdout, NULL, _IOLBF, 0);
 	signal(SIGABRT, sim_main_on_abort);
 	signal(SIGSEGV, sim_main_on_abort);
 	if (one != UINT64_MAX)
