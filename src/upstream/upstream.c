@@ -29,6 +29,7 @@ const struct upstream_tuning upstream_tuning_default = {
 	.silence_us = (mono_us)15 * 1000 * 1000,
 	.complain_us = (mono_us)30 * 1000 * 1000,
 	.dead_us = (mono_us)120 * 1000 * 1000,
+	.lost_us = (mono_us)120 * 1000 * 1000,
 	.stray_us = (mono_us)30 * 1000 * 1000,
 	.calls_max = UPSTREAM_FLIGHTS_MAX,
 	.bytes_max = (size_t)8 << 20,

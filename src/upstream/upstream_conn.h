@@ -58,7 +58,7 @@ struct upstream_flight {
 	bool on_wire;	 /* handed to the present connection's context */
 	mono_us sent_at; /* to it */
 	unsigned int bad_replies;
-	unsigned int strays; /* connections broken as its reply may have gone astray */
+	unsigned int strays; /* connections broken as its reply may never come */
 };
 
 TAILQ_HEAD(upstream_flight_list, upstream_flight);

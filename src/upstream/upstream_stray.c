@@ -7,6 +7,10 @@
  * as a late reply alone does not; a call that was out when it came and still is, long
  * after, does. Since that call may just be a slow one, its next chance is twice as long.
  *
+ * A server may also drop a call without a word (the Linux server does while it waits for
+ * its export table after a start). It gets a longer patience, and twice that each time, so
+ * that a COMMIT that takes minutes is not sent again for ever.
+ *
  * Not promised: noticing each such reply. A head that arrives in pieces, or between our
  * look and that of libnfs, is not seen, nor is the second of two that libnfs reads in
  * one go.
@@ -116,17 +120,25 @@ void upstream_stray_after_record(struct upstream_conn *conn)
 		stray_look(conn);
 }
 
+/* How long this call may go without its reply on a connection that answers others. */
+static mono_us stray_patience(const struct upstream_conn *conn,
+			      const struct upstream_flight *flight)
+{
+	const struct upstream_tuning *tuning = &conn->upstream->tuning;
+	bool may_be_its = conn->stray_seen && flight->sent_at <= conn->stray_seen_at;
+
+	return (may_be_its ? tuning->stray_us : tuning->lost_us) << flight->strays;
+}
+
 void upstream_stray_check(struct upstream_conn *conn, mono_us now)
 {
 	struct upstream *upstream = conn->upstream;
 	struct upstream_flight *flight;
 	bool missing = false;
 
-	if (!conn->stray_seen)
-		return;
 	TAILQ_FOREACH(flight, &conn->sent, link) {
-		if (!flight->on_wire || flight->sent_at > conn->stray_seen_at ||
-		    now - flight->sent_at < upstream->tuning.stray_us << flight->strays)
+		if (!flight->on_wire ||
+		    now - flight->sent_at < stray_patience(conn, flight))
 			continue;
 		missing = true;
 		if (flight->strays < DOUBLINGS_MAX)
@@ -134,10 +146,9 @@ void upstream_stray_check(struct upstream_conn *conn, mono_us now)
 	}
 	if (!missing)
 		return;
-	conn->broken = "reply to no call";
+	conn->broken = conn->stray_seen ? "reply to no call" : "call without a reply";
 	if (log_limit_allows(&upstream->bad_reply_limit, now))
-		log_warn(
-			"upstream %s: a reply to no call, and a call without its reply: "
-			"sending again",
-			upstream->name);
+		log_warn("upstream %s: %sa call without its reply: sending again",
+			 upstream->name,
+			 conn->stray_seen ? "a reply to no call, and " : "");
 }

@@ -22,7 +22,7 @@ void upstream_stray_reset(struct upstream_conn *conn);
 void upstream_stray_before_read(struct upstream_conn *conn);
 /* Last thing in a callback of libnfs: a reply was read, its call is off the wire. */
 void upstream_stray_after_record(struct upstream_conn *conn);
-/* In state UP: sets conn->broken if a reply that went astray is being waited for. */
+/* In state UP: sets conn->broken if a reply is waited for that may never come. */
 void upstream_stray_check(struct upstream_conn *conn, mono_us now);
 
 #endif

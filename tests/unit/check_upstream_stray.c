@@ -334,6 +334,35 @@ START_TEST(fragments_of_a_reply_are_not_taken_for_one)
 }
 END_TEST
 
+/* The Linux server drops calls, and answers others, while it has no export table yet. */
+START_TEST(a_call_the_server_dropped_is_sent_again)
+{
+	static const unsigned int patience[] = { 120, 240 };
+	struct bench *bench = bench_new();
+	struct sent *sent;
+	unsigned int i;
+
+	bench->tuning.lost_us = upstream_tuning_default.lost_us;
+	bench->peer->on_call = answer_null;
+	bench_start(bench);
+	sent = send_getattr(bench, 1);
+	bench_until_calls(bench, 1);
+	for (i = 0; i < 2; i++) {
+		pass_seconds(bench, patience[i] - 1);
+		ck_assert_uint_eq(bench->peer->conn_count, i + 1);
+		ck_assert_uint_eq(sent->request.sent_count, i + 1);
+		bench->clock.now += 2 * SECONDS;
+		bench_until_conns(bench, i + 2);
+		bench_run_ticks(bench);
+	}
+	peer_answer_getattr(last_call(bench, sent->request.xid));
+	bench_until_done(bench, 1);
+	ck_assert_uint_eq(sent->request.sent_count, 3);
+	sent_free(sent);
+	bench_free(bench);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("upstream_stray");
@@ -345,6 +374,7 @@ int main(void)
 	tcase_add_test(tcase, one_after_another_is_noticed);
 	tcase_add_test(tcase, it_condemns_no_call_that_came_later);
 	tcase_add_test(tcase, a_slow_call_is_not_sent_again_for_ever);
+	tcase_add_test(tcase, a_call_the_server_dropped_is_sent_again);
 	tcase_add_loop_test(tcase, the_middle_of_a_reply_is_not_taken_for_one, 0, 7);
 	tcase_add_loop_test(tcase, fragments_of_a_reply_are_not_taken_for_one, 0, 2);
 	return unit_run(suite);
