@@ -27,6 +27,7 @@ static bool barrier_holds_writes(const struct engine_op *op)
 
 static void barrier_enter(struct engine_op *op, struct engine_file *file)
 {
+	INVARIANT(file != NULL);
 	op->file = file;
 	file->op_count++;
 	buffer_close_all(file, WRITE_REASON_BARRIER);

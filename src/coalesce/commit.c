@@ -87,9 +87,11 @@ static void commit_send(struct engine_file *file, enum commit_reason reason,
 {
 	struct engine *engine = file->engine;
 	struct range_node *node = range_tree_first(&file->unstable);
-	struct credential *credential =
-		node == NULL ? asker->credential : extent_from_range(node)->credential;
+	struct credential *credential;
 
+	INVARIANT(node != NULL || asker != NULL);
+	credential = node == NULL ? asker->credential
+				  : extent_from_range(node)->credential;
 	credential_unref(file->commit_io.credential);
 	file->commit_io = (struct engine_io){
 		.fh = &file->fh,

@@ -25,14 +25,14 @@ const struct engine_config engine_config_default = {
 	.dirty_background_bytes = 64u << 20,
 	.dirty_bytes = 128u << 20,
 	.retained_bytes = 256u << 20,
-	.plug_max_us = 2 * ENGINE_MILLISECOND_US,
+	.plug_max_us = 2ull * ENGINE_MILLISECOND_US,
 	.dirty_expire_us = ENGINE_SECOND_US,
 	.retained_expire_us = 5ull * ENGINE_SECOND_US,
 	.grant_us = 30ull * ENGINE_SECOND_US,
 	.shared_us = 30ull * ENGINE_SECOND_US,
 	.quarantine_us = 30ull * ENGINE_SECOND_US,
 	.sticky_us = 600ull * ENGINE_SECOND_US,
-	.retry_first_us = 100 * ENGINE_MILLISECOND_US,
+	.retry_first_us = 100ull * ENGINE_MILLISECOND_US,
 	.retry_max_us = 5ull * ENGINE_SECOND_US,
 };
 

@@ -193,6 +193,7 @@ void extent_set_state(struct extent *extent, enum extent_state state)
 	/* WAITING and SENT are the same place in the line. */
 	bool stays = extent_is_in_line(extent) && state == EXTENT_SENT;
 
+	INVARIANT(extent->state < EXTENT_STATE_COUNT);
 	INVARIANT(may_follow[extent->state] & 1u << state);
 	extent_leave_books(extent);
 	if (!stays)
@@ -206,11 +207,14 @@ void extent_set_state(struct extent *extent, enum extent_state state)
 
 void extent_free(struct extent *extent)
 {
-	struct fragment *fragment;
+	struct fragment *fragment = TAILQ_FIRST(&extent->fragments);
+	struct fragment *next;
 
 	extent_set_state(extent, EXTENT_GONE);
-	while ((fragment = TAILQ_FIRST(&extent->fragments)) != NULL)
+	for (; fragment != NULL; fragment = next) {
+		next = TAILQ_NEXT(fragment, link);
 		fragment_free(extent, fragment);
+	}
 	credential_unref(extent->credential);
 	free(extent);
 }
@@ -240,32 +244,32 @@ void extent_grow(struct extent *extent, uint32_t bytes)
 /* Takes `bytes` off the front of the payload. */
 static void fragments_cut_front(struct extent *extent, uint64_t bytes)
 {
-	struct fragment *fragment;
+	struct fragment *fragment = TAILQ_FIRST(&extent->fragments);
+	struct fragment *next;
 
-	while (bytes > 0 && (fragment = TAILQ_FIRST(&extent->fragments)) != NULL) {
-		if (fragment->len > bytes) {
-			fragment->data += bytes;
-			fragment->len -= (uint32_t)bytes;
-			return;
-		}
+	for (; fragment != NULL && fragment->len <= bytes; fragment = next) {
+		next = TAILQ_NEXT(fragment, link);
 		bytes -= fragment->len;
 		fragment_free(extent, fragment);
 	}
+	if (fragment == NULL)
+		return;
+	fragment->data += bytes;
+	fragment->len -= (uint32_t)bytes;
 }
 
 static void fragments_cut_back(struct extent *extent, uint64_t bytes)
 {
-	struct fragment *fragment;
+	struct fragment *fragment = TAILQ_LAST(&extent->fragments, fragment_list);
+	struct fragment *next;
 
-	while (bytes > 0 &&
-	       (fragment = TAILQ_LAST(&extent->fragments, fragment_list)) != NULL) {
-		if (fragment->len > bytes) {
-			fragment->len -= (uint32_t)bytes;
-			return;
-		}
+	for (; fragment != NULL && fragment->len <= bytes; fragment = next) {
+		next = TAILQ_PREV(fragment, fragment_list, link);
 		bytes -= fragment->len;
 		fragment_free(extent, fragment);
 	}
+	if (fragment != NULL)
+		fragment->len -= (uint32_t)bytes;
 }
 
 /* A new range for an extent that keeps its state; in the line others may get free by it. */
@@ -385,6 +389,23 @@ static struct buf *extent_new_payload(struct engine *engine, size_t bytes)
 		       : buf_new(bytes);
 }
 
+/* Everything is in `payload` now, and the first fragment stands for it. */
+static void fragments_replace(struct extent *extent, struct buf *payload)
+{
+	struct fragment *first = TAILQ_FIRST(&extent->fragments);
+	struct fragment *fragment = TAILQ_NEXT(first, link);
+	struct fragment *next;
+
+	for (; fragment != NULL; fragment = next) {
+		next = TAILQ_NEXT(fragment, link);
+		fragment_free(extent, fragment);
+	}
+	buf_unref(first->payload);
+	first->payload = payload;
+	first->data = buf_start(payload);
+	first->len = (uint32_t)payload->len_bytes;
+}
+
 void extent_gather(struct extent *extent)
 {
 	struct fragment *fragment = TAILQ_FIRST(&extent->fragments);
@@ -401,15 +422,9 @@ void extent_gather(struct extent *extent)
 	}
 	payload->len_bytes = bytes;
 	at = buf_start(payload);
-	TAILQ_FOREACH(fragment, &extent->fragments, link) {
+	for (; fragment != NULL; fragment = TAILQ_NEXT(fragment, link)) {
 		memcpy(at, fragment->data, fragment->len);
 		at += fragment->len;
 	}
-	while ((fragment = TAILQ_LAST(&extent->fragments, fragment_list)) !=
-	       TAILQ_FIRST(&extent->fragments))
-		fragment_free(extent, fragment);
-	buf_unref(fragment->payload);
-	fragment->payload = payload;
-	fragment->data = buf_start(payload);
-	fragment->len = (uint32_t)bytes;
+	fragments_replace(extent, payload);
 }

@@ -166,10 +166,13 @@ void file_table_fini(struct file_table *table)
 	size_t i;
 
 	for (i = 0; i < table->by_fh.bucket_count; i++) {
-		struct hash_node *node;
+		struct hash_node *node = table->by_fh.buckets[i];
+		struct hash_node *next;
 
-		while ((node = table->by_fh.buckets[i]) != NULL)
+		for (; node != NULL; node = next) {
+			next = node->next;
 			file_free(container_of(node, struct engine_file, node));
+		}
 	}
 	hash_fini(&table->by_fh);
 	hash_fini(&table->by_identity);

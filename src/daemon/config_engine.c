@@ -112,6 +112,7 @@ static void config_engine_fault(const struct config_engine_scope *scope,
 	char blamed_text[CONFIG_SIZE_TEXT_BYTES];
 	char other_text[CONFIG_SIZE_TEXT_BYTES];
 
+	INVARIANT(blamed->section != NULL); /* the defaults fit each other */
 	config_value_size_text(blamed->number, blamed_text, sizeof(blamed_text));
 	config_value_size_text(other->number, other_text, sizeof(other_text));
 	config_draft_fault(scope->draft, blamed->section, blamed->key, blamed_text,

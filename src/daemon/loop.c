@@ -65,7 +65,8 @@ struct loop_timer *loop_timer_new(struct event_base *base, unsigned int every_ms
 				  void (*fn)(void *arg), void *arg)
 {
 	const struct timeval every = { .tv_sec = every_ms / 1000,
-				       .tv_usec = every_ms % 1000 * 1000 };
+				       .tv_usec =
+					       (suseconds_t)(every_ms % 1000) * 1000 };
 	struct loop_timer *timer = calloc(1, sizeof(*timer));
 
 	if (timer == NULL)

@@ -181,9 +181,11 @@ void call_name_start(struct call *call)
 {
 	const struct nfs3_create_args *create = &call->nfs.args.create;
 
-	if (!call_name_is_anything_buffered(call->frontend))
+	if (!call_name_is_anything_buffered(call->frontend)) {
 		call_relay_start(call);
-	else if (call->nfs.proc == NFS3_PROC_REMOVE)
+		return;
+	}
+	if (call->nfs.proc == NFS3_PROC_REMOVE)
 		call_name_lookup(call, &call->nfs.args.dirop, call_name_last_found);
 	else if (call->nfs.proc == NFS3_PROC_RENAME)
 		call_name_lookup(call, &call->nfs.args.rename.from,
