@@ -55,9 +55,13 @@ static void loss_add_sticky(struct engine_file *file, uint64_t client_id,
 	struct engine *engine = file->engine;
 	unsigned int i;
 
-	for (i = 0; i < file->sticky_count; i++)
-		if (file->sticky[i].client_id == client_id)
-			return;
+	for (i = 0; i < file->sticky_count; i++) {
+		if (file->sticky[i].client_id != client_id)
+			continue;
+		/* One will do, and it has to wait for the later loss as well. */
+		file->sticky[i].since_us = engine->now_us;
+		return;
+	}
 	/* The verifier has changed; that has to do. */
 	if (i == FILE_STICKY)
 		return;
