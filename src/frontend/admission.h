@@ -7,6 +7,10 @@
  * ADMISSION_SMALL_BYTES) may take; what no one owns is shared. No step that gives
  * memory back waits for another record, so the cap cannot deadlock.
  *
+ * The length of a record in fragments is not known at its first header: it is admitted as
+ * the largest there is, and charged for what it is once it is whole, if it is a small one.
+ * What may wait while it holds a charge (a call, for its reply's) is a small record.
+ *
  * Small and large charges stand in two lines, each first in first out: a small one need
  * not stand behind a large one for memory that the large one may not have.
  */
@@ -20,7 +24,11 @@
 
 #include "nfsgather/invariant.h"
 
-enum { ADMISSION_SMALL_BYTES = 64 * 1024 };
+enum {
+	ADMISSION_SMALL_BYTES = 64 * 1024,
+	/* The least a record is charged: a call takes 2 to 3 kB beside its bytes. */
+	ADMISSION_CALL_BYTES = 4 * 1024,
+};
 
 struct admission_pool;
 struct admission_share;

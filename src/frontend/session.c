@@ -88,17 +88,20 @@ static void session_set_on_turn(evutil_socket_t fd, short what, void *arg)
 static void session_set_on_again(evutil_socket_t fd, short what, void *arg)
 {
 	struct session_set *set = arg;
-	struct session_list now = TAILQ_HEAD_INITIALIZER(now);
 	struct session *session;
+	size_t left = 0;
 
 	(void)fd;
 	(void)what;
-	/* What gets ready meanwhile has its turn after the others' events. */
-	TAILQ_CONCAT(&now, &set->ready, ready_link);
-	TAILQ_FOREACH(session, &now, ready_link)
+	/*
+	 * What gets ready meanwhile has its turn after the others' events. Resuming one may
+	 * make another one ready that is listed already: each stays marked until its turn.
+	 */
+	TAILQ_FOREACH(session, &set->ready, ready_link)
+		left++;
+	while (left-- > 0 && (session = TAILQ_FIRST(&set->ready)) != NULL) {
+		TAILQ_REMOVE(&set->ready, session, ready_link);
 		session->is_ready = false;
-	while ((session = TAILQ_FIRST(&now)) != NULL) {
-		TAILQ_REMOVE(&now, session, ready_link);
 		session_resume(session);
 	}
 }

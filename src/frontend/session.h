@@ -111,7 +111,7 @@ struct session {
 	uint64_t newer_seq;
 	struct record_reader reader;
 	size_t record_charge_bytes; /* reserved for the record being read */
-	mono_us record_started;	    /* when it was admitted */
+	mono_us room_since;	    /* when that, or the parked call's, was given */
 	struct admission_waiter waiter;
 	struct call *parked;  /* waits for room for its reply */
 	struct buf *leftover; /* read, not consumed: there was no room */
@@ -196,6 +196,7 @@ void session_send(struct session *session, struct buf *reply, size_t charge_byte
 void session_flush(struct session *session);
 /* Stops or goes on reading by how much the client still has to read. */
 void session_check_output(struct session *session);
+/* The same for replies that its client does not take, sent or still to come. */
 bool session_output_is_stalled(const struct session *session, mono_us now);
 
 #endif

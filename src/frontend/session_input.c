@@ -41,6 +41,7 @@ static void session_on_granted(struct admission_waiter *waiter)
 		call_set_reply_charge(session->parked, waiter->charge_bytes);
 	else
 		session->record_charge_bytes = waiter->charge_bytes;
+	session->room_since = clock_now(session->frontend->clock);
 	session_unpause(session, SESSION_PAUSE_ROOM);
 }
 
@@ -67,19 +68,22 @@ bool session_is_hung_up(const struct session *session)
 	return poll(&poll_fd, 1, 0) > 0;
 }
 
-/* A large record is charged twice: libnfs copies what it sends. */
-static size_t session_record_charge(const struct session *session)
+/*
+ * A large record is charged twice: libnfs copies what it sends. A tiny one is charged
+ * for what its call takes beside it.
+ */
+static size_t session_charge(size_t bytes)
 {
-	size_t bytes = session->reader.needed_bytes;
-
-	return bytes > ADMISSION_SMALL_BYTES ? 2 * bytes : bytes;
+	if (bytes > ADMISSION_SMALL_BYTES)
+		return 2 * bytes;
+	return bytes < ADMISSION_CALL_BYTES ? ADMISSION_CALL_BYTES : bytes;
 }
 
 /* False: paused until there is room. */
 static bool session_make_room(struct session *session)
 {
 	struct frontend *frontend = session->frontend;
-	size_t charge_bytes = session_record_charge(session);
+	size_t charge_bytes = session_charge(session->reader.needed_bytes);
 	struct buf *buf;
 
 	if (session->record_charge_bytes == 0) {
@@ -90,6 +94,7 @@ static bool session_make_room(struct session *session)
 			return false;
 		}
 		session->record_charge_bytes = charge_bytes;
+		session->room_since = clock_now(frontend->clock);
 	}
 	buf = buf_new(session->reader.needed_bytes);
 	if (!buf) {
@@ -97,9 +102,34 @@ static bool session_make_room(struct session *session)
 		session_pause(session, SESSION_PAUSE_MEMORY);
 		return false;
 	}
-	session->record_started = clock_now(frontend->clock);
 	record_reader_give(&session->reader, buf);
 	return true;
+}
+
+/*
+ * A record in fragments was charged for the largest there is. A small one gives that back
+ * before it may wait for the room of its reply: many such calls would wait for each other.
+ * When memory is short it stays as it is.
+ */
+static void session_shrink_record(struct session *session, struct buf **record,
+				  size_t *charge_bytes)
+{
+	size_t small_bytes = session_charge((*record)->len_bytes);
+	struct buf *small;
+
+	if ((*record)->len_bytes > ADMISSION_SMALL_BYTES ||
+	    *charge_bytes <= ADMISSION_SMALL_BYTES)
+		return;
+	small = buf_new((*record)->len_bytes);
+	if (!small)
+		return;
+	memcpy(buf_start(small), buf_start(*record), (*record)->len_bytes);
+	small->len_bytes = (*record)->len_bytes;
+	buf_unref(*record);
+	*record = small;
+	admission_charge(session->frontend->share, small_bytes);
+	admission_release(session->frontend->share, *charge_bytes);
+	*charge_bytes = small_bytes;
 }
 
 static void session_on_record(struct session *session)
@@ -108,6 +138,7 @@ static void session_on_record(struct session *session)
 	size_t charge_bytes = session->record_charge_bytes;
 
 	session->record_charge_bytes = 0;
+	session_shrink_record(session, &record, &charge_bytes);
 	dispatch_record(session, record, charge_bytes);
 	if (session->fd < 0)
 		return;
@@ -252,7 +283,8 @@ void session_read(struct session *session)
 {
 	size_t work = 0;
 
-	while (session->fd >= 0 && session->paused_for == 0 &&
+	/* Behind a leftover, which was read earlier, nothing is read. */
+	while (session->fd >= 0 && session->paused_for == 0 && !session->leftover &&
 	       session_read_once(session, &work)) {
 		if (work >= SESSION_TURN_WORK) {
 			session_schedule_ready(session);
@@ -292,10 +324,11 @@ void session_park(struct session *session, struct call *call)
 	session_pause(session, SESSION_PAUSE_ROOM);
 }
 
+/* Whether its first byte was read does not matter: others wait for the room. */
 bool session_input_is_stalled(const struct session *session, mono_us now)
 {
-	return session->record_charge_bytes > 0 && session->reader.record &&
-	       now - session->record_started >= SESSION_STALL_US;
+	return session->record_charge_bytes > 0 &&
+	       now - session->room_since >= SESSION_STALL_US;
 }
 
 void session_input_fini(struct session *session)

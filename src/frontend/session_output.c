@@ -161,8 +161,16 @@ void session_flush(struct session *session)
 	}
 }
 
+/* Does a parked call hold room for its reply, and cannot go on? */
+static bool session_parked_is_stalled(const struct session *session, mono_us now)
+{
+	return session->parked && session->parked->reply_charge_bytes > 0 &&
+	       now - session->room_since >= SESSION_STALL_US;
+}
+
 bool session_output_is_stalled(const struct session *session, mono_us now)
 {
-	return session->unsent_charge_bytes > 0 &&
+	return (session->unsent_charge_bytes > 0 ||
+		session_parked_is_stalled(session, now)) &&
 	       now - session->output_progress >= SESSION_STALL_US;
 }
