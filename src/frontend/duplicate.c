@@ -50,7 +50,7 @@ bool duplicate_may_resume(bool has_client, bool is_outrun, uint64_t newest_seq)
 enum reply_keep duplicate_keep(const struct nfs_proc *proc, bool ok)
 {
 	if (proc->class == NFS_CLASS_COMMIT)
-		return ok ? REPLY_KEEP_NOT : REPLY_KEEP_LONG;
+		return ok ? REPLY_KEEP : REPLY_KEEP_LONG;
 	if (proc->class == NFS_CLASS_WRITE || !proc->idempotent)
 		return REPLY_KEEP;
 	return REPLY_KEEP_NOT;

@@ -17,6 +17,7 @@
 enum {
 	SIM_RETRANSMIT_US = 60 * SIM_S,
 	SIM_PATIENCE_US = 500 * SIM_MS, /* with a connection that stands still */
+	SIM_PATIENCE_STEPS = 60,	/* without it */
 	SIM_STREAM_CLIENT = 100,
 };
 
@@ -70,6 +71,11 @@ unsigned int sim_client_number(const struct sim_client *client)
 uint64_t sim_client_calls(const struct sim_client *client)
 {
 	return client->calls_sent;
+}
+
+uint64_t sim_client_answers(const struct sim_client *client)
+{
+	return client->calls_sent - client->call_count;
 }
 
 void sim_client_start(struct sim_client *client)
@@ -233,6 +239,9 @@ void sim_client_on_disconnected(struct sim_client *client, unsigned int slot)
 				   ? client->away_until_us - sim->now_us
 				   : 0;
 
+	/* Meanwhile calls on the other connection must not push out what is kept for it. */
+	if (delay_us > sim->plan.think_us * SIM_PATIENCE_STEPS)
+		delay_us = sim->plan.think_us * SIM_PATIENCE_STEPS;
 	sim_trace(sim, "client %u: connection %u is gone", client->number, slot);
 	client->slot[slot].is_connected = false;
 	sim_set_event(sim, &client->slot[slot].reconnect, delay_us + away_us);

@@ -37,5 +37,7 @@ bool sim_client_is_quiet(const struct sim_client *client);
 void sim_client_describe(const struct sim_client *client, char *text, size_t bytes);
 /* Calls it has sent, retransmissions not counted. */
 uint64_t sim_client_calls(const struct sim_client *client);
+/* Answers it has got. */
+uint64_t sim_client_answers(const struct sim_client *client);
 
 #endif

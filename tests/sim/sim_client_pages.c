@@ -200,7 +200,7 @@ static void sim_pages_written(struct sim_client *client, struct sim_page *page,
 	page->state = SIM_PAGE_UNSTABLE;
 	page->verifier = reply->verifier;
 	page->life = sim_oracle_life(client->sim->oracle, page->id);
-	page->acked_us = client->sim->now_us;
+	page->acked_us = sim_oracle_done_us(client->sim->oracle, page->id);
 }
 
 void sim_pages_on_write_reply(struct sim_client *client,

@@ -16,6 +16,8 @@
 #include "sim/sim_client.h"
 #include "sim/sim_frontend.h"
 
+enum { SIM_LATE_ANSWERS_MAX = 900 };
+
 struct sim_there {
 	struct sim_event event;
 	struct sim_connection *connection;
@@ -101,7 +103,10 @@ static bool sim_network_still_arrives(struct sim *sim, struct sim_there *there)
 		sim_set_event(sim, &there->event, connection->late_us);
 		return false;
 	}
-	if (sim_random_chance(&sim->network_random, 300))
+	/* P7 ends where the reply cache does, at 1,024 answers. */
+	if (sim_random_chance(&sim->network_random, 300) ||
+	    sim_client_answers(connection->client) - connection->answers >
+		    SIM_LATE_ANSWERS_MAX)
 		connection->lost_some = true;
 	return !connection->lost_some;
 }
@@ -169,6 +174,7 @@ void sim_network_give_up(struct sim *sim, struct sim_connection *connection)
 	if (connection->is_given_up)
 		return;
 	connection->is_given_up = true;
+	connection->answers = sim_client_answers(connection->client);
 	if (sim_random_chance(random, 500))
 		connection->late_us = sim_random_below(random, 30 * SIM_S);
 	if (sim_random_chance(random, 500))

@@ -24,6 +24,7 @@ struct sim_connection {
 	/* sim_network.c */
 	uint64_t last_there_us;
 	uint64_t last_back_us;
+	uint64_t answers; /* the client's count when it was given up */
 	uint64_t late_us; /* what was on its way when it was given up is late by this */
 	bool lost_some;	  /* and nothing behind what was lost arrives */
 	struct sim_event accept;

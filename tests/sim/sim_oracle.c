@@ -79,6 +79,11 @@ bool sim_oracle_is_cut(const struct sim_oracle *oracle, uint32_t rank)
 	return rank == 0 || oracle->change[oracle->by_rank[rank]].is_cut;
 }
 
+uint64_t sim_oracle_done_us(const struct sim_oracle *oracle, uint32_t id)
+{
+	return oracle->change[id].done_us;
+}
+
 unsigned int sim_oracle_life(const struct sim_oracle *oracle, uint32_t id)
 {
 	return oracle->change[id].life;
@@ -160,6 +165,7 @@ void sim_oracle_send_answer(struct sim_oracle *oracle, uint32_t id, bool ok)
 	struct sim_change *change = &oracle->change[id];
 
 	change->is_done = ok;
+	change->done_us = oracle->sim->now_us;
 	/* What the upstream has done when it is answered, it may show in any order. */
 	if (ok && !change->is_cut && !change->is_sent)
 		change->sent_claim = sim_oracle_claim(oracle, change);

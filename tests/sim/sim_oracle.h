@@ -85,6 +85,8 @@ void sim_oracle_check_size(struct sim_oracle *oracle, const struct sim_args *arg
 void sim_oracle_check_shown(struct sim_oracle *oracle, const struct sim_args *args,
 			    uint64_t size);
 
+/* When the proxy answered it OK, in that life. */
+uint64_t sim_oracle_done_us(const struct sim_oracle *oracle, uint32_t id);
 /* The life of the proxy that took it in last. */
 unsigned int sim_oracle_life(const struct sim_oracle *oracle, uint32_t id);
 /* Who wrote it: P6 at the upstream. */

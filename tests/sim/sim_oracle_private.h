@@ -18,6 +18,7 @@ struct sim_change {
 	bool is_acked;
 	bool is_answered;
 	bool is_done; /* the proxy answered OK, in the life it was last taken in */
+	uint64_t done_us;
 	bool is_sent; /* in that life */
 	bool is_told_error;
 	unsigned int life; /* of the proxy that took it in last; 0: none did */

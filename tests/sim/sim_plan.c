@@ -163,13 +163,19 @@ void sim_plan_trace(const struct sim *sim)
 	sim_trace(sim, "seed %llu: %u clients, %u files of %u blocks, wtmax %u, %s",
 		  (unsigned long long)sim->seed, plan->client_count, plan->file_count,
 		  plan->blocks, plan->wtmax_blocks, plan->is_calm ? "calm" : "faults");
-	sim_trace(sim, "dirty %llu/%llu retained %llu plug %llu expire %llu/%llu us",
+	sim_trace(sim,
+		  "dirty %llu/%llu retained %llu bytes, plug %llu expire %llu/%llu us",
 		  (unsigned long long)plan->engine.dirty_background_bytes,
 		  (unsigned long long)plan->engine.dirty_bytes,
 		  (unsigned long long)plan->engine.retained_bytes,
 		  (unsigned long long)plan->engine.plug_max_us,
 		  (unsigned long long)plan->engine.dirty_expire_us,
 		  (unsigned long long)plan->engine.retained_expire_us);
+	sim_trace(sim, "grant %llu shared %llu quarantine %llu sticky %llu us",
+		  (unsigned long long)plan->engine.grant_us,
+		  (unsigned long long)plan->engine.shared_us,
+		  (unsigned long long)plan->engine.quarantine_us,
+		  (unsigned long long)plan->engine.sticky_us);
 	for (i = 0; i < SIM_FAULT_COUNT; i++)
 		if (plan->fault[i] > 0)
 			sim_trace(sim, "may happen: %s", sim_fault_text(i));

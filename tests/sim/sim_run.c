@@ -143,8 +143,8 @@ static void sim_run_end(struct sim *sim)
 	if (sim_has_failed(sim))
 		return;
 	sim_run_check_storm(sim);
-	/* Bytes that were given up may lie there for ever. */
-	if (!sim->plan.is_error_possible)
+	/* Bytes that were given up, or left by a proxy that died, may lie there for ever. */
+	if (!sim->plan.is_error_possible && sim->plan.fault[SIM_FAULT_KILL] == 0)
 		sim_run_check_disk(sim);
 	sim_proxy_check_gauges(sim->proxy);
 }

@@ -89,6 +89,7 @@ START_TEST(what_must_not_run_twice_is_kept)
 {
 	ck_assert_int_eq(duplicate_keep(proc_of(NFS3_PROC_WRITE), true), REPLY_KEEP);
 	ck_assert_int_eq(duplicate_keep(proc_of(NFS3_PROC_WRITE), false), REPLY_KEEP);
+	ck_assert_int_eq(duplicate_keep(proc_of(NFS3_PROC_COMMIT), true), REPLY_KEEP);
 	ck_assert_int_eq(duplicate_keep(proc_of(NFS3_PROC_REMOVE), true), REPLY_KEEP);
 	ck_assert_int_eq(duplicate_keep(proc_of(NFS3_PROC_READ), true), REPLY_KEEP_NOT);
 	ck_assert_int_eq(duplicate_keep(proc_of(NFS3_PROC_GETATTR), false),

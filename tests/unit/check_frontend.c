@@ -323,7 +323,7 @@ static void run_until_remove_was_forgotten(struct test_client *client)
 }
 
 /* Of a file whose bytes are all proven there is nothing to ask the upstream (I11). */
-START_TEST(commits_run_again_but_their_errors_are_kept)
+START_TEST(answers_to_commits_are_kept_and_errors_for_long)
 {
 	struct test_client client;
 	size_t len;
@@ -343,8 +343,8 @@ START_TEST(commits_run_again_but_their_errors_are_kept)
 	CLIENT_EXPECT(&client, ACCEPTED(7), 0, 0, 0, OUR_VERIFIER);
 	client_send(&client, call.bytes, len);
 	CLIENT_EXPECT(&client, ACCEPTED(7), 0, 0, 0, OUR_VERIFIER);
-	ck_assert_uint_eq(fixture_stat(STAT_REPLIES_REPEATED), 0);
-	ck_assert_uint_eq(fixture_stat(STAT_COMMITS_LOCAL), 1);
+	ck_assert_uint_eq(fixture_stat(STAT_REPLIES_REPEATED), 1);
+	ck_assert_uint_eq(fixture_stat(STAT_COMMITS_LOCAL), 0);
 	len = call_make_commit_of(&call, 8, "handle-2");
 	client_send(&client, call.bytes, len);
 	fixture_run_until_submitted(3);
@@ -471,7 +471,7 @@ int main(void)
 	tcase_add_test(duplicates, a_stale_copy_on_an_older_connection_closes_that_one);
 	tcase_add_test(duplicates, other_machine_names_are_other_clients);
 	tcase_add_test(duplicates, a_repeated_write_is_answered_from_the_cache);
-	tcase_add_test(duplicates, commits_run_again_but_their_errors_are_kept);
+	tcase_add_test(duplicates, answers_to_commits_are_kept_and_errors_for_long);
 	tcase_add_test(duplicates, input_before_a_hang_up_is_not_read_any_more);
 	tcase_add_test(duplicates, reads_are_not_kept_but_show_a_replaced_session);
 	tcase_add_checked_fixture(shutdown_case, setup, NULL);
