@@ -3,13 +3,20 @@
  * not mix.
  *
  * The hard case: parts of a line come from peers (names, texts of errors). Whatever they
- * hold, one event stays one line, of printable bytes, and of bounded length.
+ * hold, one event stays one line, of printable ASCII, and of bounded length: bytes from
+ * 0x80 on may be control codes to a terminal, so names in other scripts are not readable.
  * A line that standard error does not take is lost; nobody waits for it.
+ *
+ * Not promised: that a terminal with room for half a line, or a pipe that another process
+ * fills just then, is not waited for.
  */
 #include "nfsgather/log.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,15 +100,33 @@ static size_t append_message(char *line, size_t used, const char *format, va_lis
 	}
 	for (size_t i = used; i < end; i++) {
 		unsigned char byte = (unsigned char)line[i];
-		if (byte < 0x20 || byte == 0x7f)
+		if (byte < 0x20 || byte >= 0x7f)
 			line[i] = '?';
 	}
 	return end;
 }
 
+/*
+ * Asked before each write, since standard error may be a pipe whose reader has stopped. It
+ * is not made non-blocking instead: others who have it open would see that too.
+ */
+static bool stderr_has_room(void)
+{
+	struct pollfd standard_error = { .fd = STDERR_FILENO, .events = POLLOUT };
+	int ready;
+
+	do
+		ready = poll(&standard_error, 1, 0);
+	while (ready < 0 && errno == EINTR);
+	return ready > 0 && (standard_error.revents & POLLOUT) != 0;
+}
+
+/* A pipe with any room has PIPE_BUF bytes of it, and so takes a line whole or not. */
+static_assert(LINE_MAX_BYTES <= PIPE_BUF, "a line may be longer than a pipe's room");
+
 static void write_line(const char *line, size_t len)
 {
-	while (len > 0) {
+	while (len > 0 && stderr_has_room()) {
 		ssize_t written = write(STDERR_FILENO, line, len);
 		if (written < 0 && errno == EINTR)
 			continue;

@@ -1,7 +1,7 @@
 /*
  * Collects the faults of a configuration, so that one run shows all of them.
  *
- * The hard case: the texts quote what somebody wrote, so what cannot be printed is
+ * The hard case: the texts quote what somebody wrote, so what is not printable ASCII is
  * replaced before it reaches a terminal or a log. Running out of memory must not turn a
  * bad configuration into a good one: the list then says that it is incomplete.
  */
@@ -15,7 +15,7 @@ static void config_fault_make_printable(char *text)
 	for (; *text != '\0'; text++) {
 		unsigned char byte = (unsigned char)*text;
 
-		if (byte < 0x20 || byte == 0x7f)
+		if (byte < 0x20 || byte >= 0x7f)
 			*text = '?';
 	}
 }

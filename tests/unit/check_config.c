@@ -114,6 +114,9 @@ static const struct {
 	{ "= 5", ": unknown key \"\"; " UPSTREAM_KEYS },
 	{ "hello", ": neither [SECTION] nor KEY = VALUE" },
 	{ "register = \x1b[31myes", " register = ?[31myes: not yes or no" },
+	{ "register = \x9b"
+	  "31m\xc3\xa4~",
+	  " register = ?31m??~: not yes or no" },
 	{ "register = no\n  yes",
 	  ": register goes on in an indented line; only listen, exports and clients may, "
 	  "other keys start in the first column" },

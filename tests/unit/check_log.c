@@ -1,6 +1,6 @@
 /*
- * log: levels, the shape of a line whatever peers put into it, and the limit on lines
- * about one peer, with a clock that the test turns.
+ * log: levels, the shape of a line whatever peers put into it, a reader that reads
+ * nothing, and the limit on lines about one peer, with a clock that the test turns.
  */
 #include "nfsgather/log.h"
 
@@ -105,8 +105,12 @@ END_TEST
 START_TEST(one_event_is_one_line_of_printable_bytes)
 {
 	log_error("name \"%s\"", "a\nerror forged\r\x1b[1m\x7f\t\xc3\xa4");
-	ck_assert_str_eq(captured_text(),
-			 "error name \"a?error forged??[1m??\xc3\xa4\"\n");
+	ck_assert_str_eq(captured_text(), "error name \"a?error forged??[1m????\"\n");
+	/* To some terminals 0x9b is what ESC [ is. */
+	log_error("~ \x80\x9b"
+		  "31m\xc2\x9b"
+		  "2J\xff");
+	ck_assert_str_eq(captured_text(), "error ~ ??31m??2J?\n");
 }
 END_TEST
 
@@ -181,6 +185,46 @@ START_TEST(writing_keeps_errno)
 	errno = ENOTDIR;
 	log_error("nobody reads this");
 	ck_assert_int_eq(errno, ENOTDIR);
+}
+END_TEST
+
+/* Writes to the pipe until it takes nothing more; to its writers it blocks again then. */
+static void fill_pipe(int write_end)
+{
+	static const char bytes[4096];
+	int flags = fcntl(write_end, F_GETFL);
+
+	ck_assert_int_ge(flags, 0);
+	ck_assert_int_eq(fcntl(write_end, F_SETFL, flags | O_NONBLOCK), 0);
+	while (write(write_end, bytes, sizeof(bytes)) > 0)
+		;
+	ck_assert_int_eq(errno, EAGAIN);
+	ck_assert_int_eq(fcntl(write_end, F_SETFL, flags), 0);
+}
+
+/* A log_error() that waits ends with the time that check gives a test. */
+START_TEST(a_full_pipe_that_nobody_reads_is_not_waited_for)
+{
+	static char bytes[1024 * 1024];
+	int ends[2];
+	ssize_t len;
+
+	ck_assert_int_eq(pipe(ends), 0);
+	ck_assert_int_ge(dup2(ends[1], STDERR_FILENO), 0);
+	fill_pipe(ends[1]);
+	errno = ENOTDIR;
+	log_error("lost");
+	ck_assert_int_eq(errno, ENOTDIR);
+
+	len = read(ends[0], bytes, sizeof(bytes));
+	ck_assert_int_gt(len, 0);
+	ck_assert_ptr_null(memmem(bytes, (size_t)len, "lost", 4));
+	log_error("taken");
+	len = read(ends[0], bytes, sizeof(bytes));
+	ck_assert_int_eq(len, 12);
+	ck_assert_mem_eq(bytes, "error taken\n", 12);
+	close(ends[0]);
+	close(ends[1]);
 }
 END_TEST
 
@@ -285,6 +329,7 @@ int main(void)
 	tcase_add_test(line, the_longest_whole_message_is_not_cut);
 	tcase_add_test(line, the_journal_gets_syslog_levels);
 	tcase_add_test(line, writing_keeps_errno);
+	tcase_add_test(line, a_full_pipe_that_nobody_reads_is_not_waited_for);
 	tcase_add_test(line, level_names_parse);
 	tcase_add_checked_fixture(limit, capture_start, capture_stop);
 	tcase_add_test(limit, a_burst_passes_then_silence);
