@@ -1,9 +1,9 @@
 /*
  * Relayed calls: the arguments go upstream as decoded, the results come back as bytes.
  *
- * The hard case is what must not pass unchanged: read sizes in FSINFO larger than libnfs
- * carries, write bits in ACCESS for a client that may only read, attributes of files with
- * buffered bytes (call_attrs.c).
+ * The hard case is what must not pass unchanged: sizes in FSINFO of READs that libnfs does
+ * not carry and of WRITEs that our share of the memory does not hold, write bits in ACCESS
+ * for a client that may only read, attributes of files with buffered bytes (call_attrs.c).
  *
  * Does not look into other results, and promises nothing about their contents.
  */
@@ -52,10 +52,22 @@ static uint32_t call_read_count(struct buf *results)
 	return xdr_in_ok(&in) ? count : 0;
 }
 
+/* The largest record grows with the wtmax that was seen, so that is noted first. */
+static void call_adjust_fsinfo(struct frontend *frontend, struct buf *results)
+{
+	uint32_t wtmax_bytes = nfs3_fsinfo_wtmax(results);
+
+	if (wtmax_bytes > frontend->wtmax_seen_bytes)
+		frontend->wtmax_seen_bytes = wtmax_bytes;
+	nfs3_fsinfo_cap_sizes(results, FRONTEND_READ_MAX_BYTES,
+			      frontend_record_max_bytes(frontend) -
+				      FRONTEND_RECORD_EXTRA_BYTES);
+	limits_on_fsinfo(frontend, wtmax_bytes);
+}
+
 void call_relay_adjust(const struct call *call, struct buf *results)
 {
 	struct frontend *frontend = call->frontend;
-	uint32_t wtmax_bytes = 0;
 
 	if (call->nfs.program != PROGRAM_NFS)
 		return;
@@ -71,10 +83,7 @@ void call_relay_adjust(const struct call *call, struct buf *results)
 							   NFS3_ACCESS_DELETE);
 		break;
 	case NFS3_PROC_FSINFO:
-		nfs3_fsinfo_cap_reads(results, FRONTEND_READ_MAX_BYTES, &wtmax_bytes);
-		if (wtmax_bytes > frontend->wtmax_seen_bytes)
-			frontend->wtmax_seen_bytes = wtmax_bytes;
-		limits_on_fsinfo(frontend, wtmax_bytes);
+		call_adjust_fsinfo(frontend, results);
 		break;
 	default:
 		break;

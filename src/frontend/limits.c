@@ -36,12 +36,12 @@ static void limits_on_answer(struct upstream_request *request)
 {
 	struct limits *limits = container_of(request, struct limits, request);
 	struct frontend *frontend = container_of(limits, struct frontend, limits);
-	uint32_t wtmax_bytes = 0;
+	uint32_t wtmax_bytes;
 
 	limits->is_asking = false;
 	if (request->outcome != UPSTREAM_ANSWERED)
 		return;
-	nfs3_fsinfo_cap_reads(request->results, FRONTEND_READ_MAX_BYTES, &wtmax_bytes);
+	wtmax_bytes = nfs3_fsinfo_wtmax(request->results);
 	buf_unref(request->results);
 	limits_on_fsinfo(frontend, wtmax_bytes);
 }

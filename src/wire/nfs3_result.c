@@ -317,35 +317,63 @@ static void nfs3_result_put_u32(struct buf *results, size_t off_bytes, uint32_t 
 	xdr_out_u32(&out, value);
 }
 
-/* RFC1813-3.3.19: attributes, rtmax, rtpref, rtmult, wtmax, wtpref, wtmult, ... */
-void nfs3_fsinfo_cap_reads(struct buf *results, uint32_t max_bytes,
-			   uint32_t *wtmax_bytes)
+static void nfs3_result_cap_u32(struct buf *results, size_t off_bytes, uint32_t found,
+				uint32_t max)
 {
-	enum { FSINFO_REST_BYTES = 4 + 4 + 4 + 8 + 8 + 4 }; /* wtpref to properties */
-	struct xdr_in in;
-	size_t rtmax_off;
+	if (found > max)
+		nfs3_result_put_u32(results, off_bytes, max);
+}
+
+/* What FSINFO says about sizes, and where in the results that starts. */
+struct nfs3_fsinfo_sizes {
+	size_t off_bytes;
 	uint32_t rtmax;
 	uint32_t rtpref;
 	uint32_t wtmax;
+	uint32_t wtpref;
+};
 
-	*wtmax_bytes = 0;
+/* RFC1813-3.3.19: attributes, rtmax, rtpref, rtmult, wtmax, wtpref, wtmult, ... */
+static bool nfs3_fsinfo_find_sizes(struct nfs3_fsinfo_sizes *sizes,
+				   const struct buf *results)
+{
+	enum { FSINFO_REST_BYTES = 4 + 4 + 8 + 8 + 4 }; /* wtmult to properties */
+	struct xdr_in in;
+
 	nfs3_result_in_init(&in, results);
 	if (xdr_in_u32(&in) != NFS3_OK)
-		return;
+		return false;
 	nfs3_in_skip_post_op_attr(&in);
-	rtmax_off = results->len_bytes - xdr_in_left_bytes(&in);
-	rtmax = xdr_in_u32(&in);
-	rtpref = xdr_in_u32(&in);
+	sizes->off_bytes = results->len_bytes - xdr_in_left_bytes(&in);
+	sizes->rtmax = xdr_in_u32(&in);
+	sizes->rtpref = xdr_in_u32(&in);
 	(void)xdr_in_u32(&in); /* rtmult */
-	wtmax = xdr_in_u32(&in);
+	sizes->wtmax = xdr_in_u32(&in);
+	sizes->wtpref = xdr_in_u32(&in);
 	(void)xdr_in_fixed(&in, FSINFO_REST_BYTES);
-	if (!nfs3_result_in_whole(&in))
+	return nfs3_result_in_whole(&in);
+}
+
+uint32_t nfs3_fsinfo_wtmax(const struct buf *results)
+{
+	struct nfs3_fsinfo_sizes sizes;
+
+	return nfs3_fsinfo_find_sizes(&sizes, results) ? sizes.wtmax : 0;
+}
+
+void nfs3_fsinfo_cap_sizes(struct buf *results, uint32_t read_max_bytes,
+			   uint32_t write_max_bytes)
+{
+	struct nfs3_fsinfo_sizes sizes;
+	size_t off;
+
+	if (!nfs3_fsinfo_find_sizes(&sizes, results))
 		return;
-	*wtmax_bytes = wtmax;
-	if (rtmax > max_bytes)
-		nfs3_result_put_u32(results, rtmax_off, max_bytes);
-	if (rtpref > max_bytes)
-		nfs3_result_put_u32(results, rtmax_off + 4, max_bytes);
+	off = sizes.off_bytes;
+	nfs3_result_cap_u32(results, off, sizes.rtmax, read_max_bytes);
+	nfs3_result_cap_u32(results, off + 4, sizes.rtpref, read_max_bytes);
+	nfs3_result_cap_u32(results, off + 12, sizes.wtmax, write_max_bytes);
+	nfs3_result_cap_u32(results, off + 16, sizes.wtpref, write_max_bytes);
 }
 
 /* RFC1813-3.3.4 */

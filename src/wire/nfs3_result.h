@@ -48,13 +48,14 @@ struct buf *nfs3_void_encode(void);
 /* The first word of results; SERVERFAULT when there is none. */
 uint32_t nfs3_result_status(const struct buf *results);
 
+/* FSINFO: wtmax; 0 of a failure, or of results that do not decode. */
+uint32_t nfs3_fsinfo_wtmax(const struct buf *results);
 /*
- * FSINFO: lowers rtmax and rtpref to at most `max_bytes`, in place; *wtmax_bytes as
- * found. Of a failure, or results that do not decode, nothing is changed and
- * *wtmax_bytes is 0.
+ * FSINFO: lowers rtmax and rtpref to at most `read_max_bytes`, wtmax and wtpref to at most
+ * `write_max_bytes`, in place. A failure, or results that do not decode, stay as they are.
  */
-void nfs3_fsinfo_cap_reads(struct buf *results, uint32_t max_bytes,
-			   uint32_t *wtmax_bytes);
+void nfs3_fsinfo_cap_sizes(struct buf *results, uint32_t read_max_bytes,
+			   uint32_t write_max_bytes);
 /* ACCESS: takes the bits in `mask` away, in place; of a failure nothing is changed. */
 void nfs3_access_clear(struct buf *results, uint32_t mask);
 

@@ -279,19 +279,19 @@ START_TEST(status_needs_a_word)
 }
 END_TEST
 
-/* Without attributes (_i = 0) and with. */
-static void make_fsinfo(int has_attr, uint32_t rtmax, uint32_t rtpref)
+/* Without attributes (_i = 0) and with. `sizes`: rtmax, rtpref, wtmax, wtpref. */
+static void make_fsinfo(int has_attr, const uint32_t sizes[4])
 {
 	bytes.len = 0;
 	wire_put_u32(&bytes, 0);
 	wire_put_u32(&bytes, (uint32_t)has_attr);
 	if (has_attr)
 		put_some_attr();
-	wire_put_u32(&bytes, rtmax);
-	wire_put_u32(&bytes, rtpref);
+	wire_put_u32(&bytes, sizes[0]);
+	wire_put_u32(&bytes, sizes[1]);
 	wire_put_u32(&bytes, 512);
-	wire_put_u32(&bytes, 4194304); /* wtmax */
-	wire_put_u32(&bytes, 2097152);
+	wire_put_u32(&bytes, sizes[2]);
+	wire_put_u32(&bytes, sizes[3]);
 	wire_put_u32(&bytes, 4096);
 	wire_put_u32(&bytes, 65536);
 	wire_put_u64(&bytes, 0x7fffffffffffffff);
@@ -299,21 +299,30 @@ static void make_fsinfo(int has_attr, uint32_t rtmax, uint32_t rtpref)
 	wire_put_u32(&bytes, 0x1b);
 }
 
-START_TEST(fsinfo_caps_reads)
+START_TEST(fsinfo_caps_sizes)
 {
-	static const uint32_t rows[][4] = { { 4194304, 2097152, 1048576, 1048576 },
-					    { 1048577, 65536, 1048576, 65536 },
-					    { 1048576, 1048576, 1048576, 1048576 },
-					    { 4096, 4097, 4096, 4097 } };
+	enum { READ_MAX = 1048576, WRITE_MAX = 3145728 };
+	static const struct {
+		uint32_t found[4];
+		uint32_t shown[4];
+	} rows[] = {
+		{ { 4194304, 2097152, 8, 8 }, { READ_MAX, READ_MAX, 8, 8 } },
+		{ { READ_MAX + 1, 65536, 8, 8 }, { READ_MAX, 65536, 8, 8 } },
+		{ { 4096, 4097, 8, 8 }, { 4096, 4097, 8, 8 } },
+		{ { READ_MAX, READ_MAX, WRITE_MAX, WRITE_MAX },
+		  { READ_MAX, READ_MAX, WRITE_MAX, WRITE_MAX } },
+		{ { 8, 9, 16777216, 4194304 }, { 8, 9, WRITE_MAX, WRITE_MAX } },
+		{ { 8, 9, WRITE_MAX + 1, 65536 }, { 8, 9, WRITE_MAX, 65536 } },
+		{ { 8, 9, 65536, UINT32_MAX }, { 8, 9, 65536, WRITE_MAX } },
+	};
 
-	for (size_t i = 0; i < 4; i++) {
-		uint32_t wtmax = 1;
-
-		make_fsinfo(_i, rows[i][0], rows[i][1]);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		make_fsinfo(_i, rows[i].found);
 		struct buf *results = results_of(bytes.len);
-		nfs3_fsinfo_cap_reads(results, 1048576, &wtmax);
-		ck_assert_uint_eq(wtmax, 4194304);
-		make_fsinfo(_i, rows[i][2], rows[i][3]);
+		ck_assert_uint_eq(nfs3_fsinfo_wtmax(results), rows[i].found[2]);
+		nfs3_fsinfo_cap_sizes(results, READ_MAX, WRITE_MAX);
+		ck_assert_uint_eq(nfs3_fsinfo_wtmax(results), rows[i].shown[2]);
+		make_fsinfo(_i, rows[i].shown);
 		expect_results(results, &bytes);
 	}
 }
@@ -321,23 +330,22 @@ END_TEST
 
 START_TEST(fsinfo_that_is_none_stays)
 {
-	make_fsinfo(_i, 4194304, 4194304);
-	for (size_t len = 0; len <= bytes.len + 4; len++) {
-		uint32_t wtmax = 1;
+	static const uint32_t sizes[] = { 4194304, 4194304, 4194304, 4194304 };
 
+	make_fsinfo(_i, sizes);
+	for (size_t len = 0; len <= bytes.len + 4; len++) {
 		if (len == bytes.len)
 			continue;
 		struct buf *results = results_of(len);
-		nfs3_fsinfo_cap_reads(results, 4096, &wtmax);
-		ck_assert_uint_eq(wtmax, 0);
+		nfs3_fsinfo_cap_sizes(results, 4096, 4096);
+		ck_assert_uint_eq(nfs3_fsinfo_wtmax(results), 0);
 		ck_assert_mem_eq(buf_start(results), bytes.data, len);
 		buf_unref(results);
 	}
-	uint32_t wtmax = 1;
 	bytes.data[3] = NFS3ERR_IO;
 	struct buf *results = results_of(bytes.len);
-	nfs3_fsinfo_cap_reads(results, 4096, &wtmax);
-	ck_assert_uint_eq(wtmax, 0);
+	nfs3_fsinfo_cap_sizes(results, 4096, 4096);
+	ck_assert_uint_eq(nfs3_fsinfo_wtmax(results), 0);
 	expect_results(results, &bytes);
 }
 END_TEST
@@ -544,7 +552,7 @@ int main(void)
 	tcase_add_loop_test(failures, failures_of_every_shape, 0, 5);
 	tcase_add_test(failures, void_results_are_empty);
 	tcase_add_test(failures, status_needs_a_word);
-	tcase_add_loop_test(changes, fsinfo_caps_reads, 0, 2);
+	tcase_add_loop_test(changes, fsinfo_caps_sizes, 0, 2);
 	tcase_add_loop_test(changes, fsinfo_that_is_none_stays, 0, 2);
 	tcase_add_loop_test(changes, access_bits_are_cleared, 0, 2);
 	tcase_add_loop_test(changes, mnt_offers_auth_sys, 0, 4);
