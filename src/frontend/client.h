@@ -21,7 +21,7 @@ struct reply_entry;
 TAILQ_HEAD(client_session_list, session);
 TAILQ_HEAD(reply_entry_list, reply_entry);
 
-enum { CLIENT_REPLY_AGES = 2, CLIENT_TEXT_BYTES = 128 };
+enum { CLIENT_REPLY_AGES = 3, CLIENT_TEXT_BYTES = 128 };
 
 struct client_key {
 	struct peer_address address;
@@ -38,7 +38,7 @@ struct client {
 	char text[CLIENT_TEXT_BYTES]; /* "name@address", safe for the log */
 	struct client_session_list
 		sessions; /* session.c: whose last call was this client's */
-	/* reply_cache.c: answered entries, oldest first, by how long they are kept */
+	/* reply_cache.c: answered entries, oldest first, by enum reply_keep */
 	struct reply_entry_list replies[CLIENT_REPLY_AGES];
 	size_t reply_count[CLIENT_REPLY_AGES];
 };

@@ -51,7 +51,7 @@ enum reply_keep duplicate_keep(const struct nfs_proc *proc, bool ok)
 {
 	if (proc->class == NFS_CLASS_COMMIT)
 		return ok ? REPLY_KEEP : REPLY_KEEP_LONG;
-	if (proc->class == NFS_CLASS_WRITE || !proc->idempotent)
-		return REPLY_KEEP;
-	return REPLY_KEEP_NOT;
+	if (proc->class == NFS_CLASS_WRITE)
+		return REPLY_KEEP_WRITE;
+	return proc->idempotent ? REPLY_KEEP_NOT : REPLY_KEEP;
 }

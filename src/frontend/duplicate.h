@@ -79,12 +79,15 @@ bool duplicate_is_outrun(uint64_t newest_seq, uint64_t speaking_seq);
 bool duplicate_may_resume(bool has_client, bool is_outrun, uint64_t newest_seq);
 
 /*
- * How long the answer to a call of this procedure is kept. `ok`: the answer is a success.
+ * How long the answer to a call of this procedure is kept, and with which others. `ok`:
+ * the answer is a success.
  *
  * WRITEs too, though they are idempotent: a stale copy, run again, would lay old bytes
- * over newer ones. COMMITs too: a stale copy, run again, would take the error that waits
- * for the client's next COMMIT, and nobody would read it. Failed COMMITs longest of all: an
- * error that tells of lost bytes is told once, and a reply that got lost must not use it up.
+ * over newer ones. But apart from the others: there are many, and they must not push out
+ * what a RENAME was answered. COMMITs too: a stale copy, run again, would take the error
+ * that waits for the client's next COMMIT, and nobody would read it. Failed COMMITs longest
+ * of all: an error that tells of lost bytes is told once, and a reply that got lost must
+ * not use it up.
  */
 enum reply_keep duplicate_keep(const struct nfs_proc *proc, bool ok);
 

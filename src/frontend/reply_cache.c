@@ -7,26 +7,33 @@
  * The hard case is a stale WRITE read late from a connection its client gave up: run
  * again, it would lay old bytes over newer acknowledged ones. So WRITEs have entries
  * too, keyed by client and not by connection, and the key takes in the first argument
- * bytes (handle, offset, count, some data), since clients do reuse xids.
+ * bytes (handle, offset, count, some data), since clients do reuse xids. A client sends
+ * thousands of WRITEs in a second, so their answers have a list and a bound of their own:
+ * they push out each other, never what a RENAME was answered.
  *
  * Does not survive a restart of the proxy, and does not know what is worth keeping:
  * reply.c says so.
  */
 #include "reply_cache.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct reply_cache {
 	const struct clock *clock;
 	struct hash_table entries;
-	struct reply_entry_list answered[CLIENT_REPLY_AGES]; /* oldest first */
+	struct reply_entry_list answered[CLIENT_REPLY_AGES]; /* by keep, oldest first */
 	size_t max_bytes;
 	size_t bytes; /* of answered entries */
 	size_t answered_count;
 };
 
+static_assert((int)CLIENT_REPLY_AGES == (int)REPLY_KEEP_NOT,
+	      "a client has a list for each keep");
+
 static const mono_us reply_keep_us[CLIENT_REPLY_AGES] = {
+	[REPLY_KEEP_WRITE] = REPLY_CACHE_KEEP_US,
 	[REPLY_KEEP] = REPLY_CACHE_KEEP_US,
 	[REPLY_KEEP_LONG] = REPLY_CACHE_KEEP_LONG_US,
 };
@@ -141,7 +148,10 @@ struct reply_entry *reply_cache_begin(struct reply_cache *cache,
 	return entry;
 }
 
-/* Its own client pays first; the oldest of all when that client has none to give. */
+/*
+ * Its own client pays first, but a WRITE not with what must not run twice; the oldest of
+ * all when that client has none to give, and of those too a WRITE if there is one.
+ */
 static struct reply_entry *reply_cache_victim(const struct reply_cache *cache,
 					      const struct client *client,
 					      const struct reply_entry *spared)
@@ -149,7 +159,7 @@ static struct reply_entry *reply_cache_victim(const struct reply_cache *cache,
 	struct reply_entry *entry;
 	size_t i;
 
-	for (i = 0; i < CLIENT_REPLY_AGES; i++) {
+	for (i = 0; i <= spared->keep; i++) {
 		entry = TAILQ_FIRST(&client->replies[i]);
 		if (entry && entry != spared)
 			return entry;

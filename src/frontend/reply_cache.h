@@ -4,8 +4,8 @@
  *
  * Every call has an entry while it is in progress, so that a retransmission is noticed
  * whatever its procedure; such an entry is never evicted. Once answered, an entry stays
- * for as long as its enum reply_keep says, at least until REPLY_CACHE_CLIENT_ENTRIES
- * newer ones of its client (and of its kind) or the bound on memory push it out.
+ * for as long as its enum reply_keep says, unless REPLY_CACHE_CLIENT_ENTRIES
+ * newer ones of its client and kind or the bound on memory push it out.
  */
 #ifndef FRONTEND_REPLY_CACHE_H
 #define FRONTEND_REPLY_CACHE_H
@@ -43,9 +43,11 @@ struct reply_key {
 	uint64_t args_checksum;
 };
 
+/* Those in front are the first to go when memory is short. */
 enum reply_keep {
-	REPLY_KEEP,	 /* REPLY_CACHE_KEEP_US */
-	REPLY_KEEP_LONG, /* REPLY_CACHE_KEEP_LONG_US */
+	REPLY_KEEP_WRITE, /* REPLY_CACHE_KEEP_US; bounded apart from the others */
+	REPLY_KEEP,	  /* REPLY_CACHE_KEEP_US */
+	REPLY_KEEP_LONG,  /* REPLY_CACHE_KEEP_LONG_US */
 	REPLY_KEEP_NOT,
 };
 

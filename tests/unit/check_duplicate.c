@@ -87,10 +87,13 @@ static const struct nfs_proc *proc_of(enum nfs3_proc number)
 
 START_TEST(what_must_not_run_twice_is_kept)
 {
-	ck_assert_int_eq(duplicate_keep(proc_of(NFS3_PROC_WRITE), true), REPLY_KEEP);
-	ck_assert_int_eq(duplicate_keep(proc_of(NFS3_PROC_WRITE), false), REPLY_KEEP);
+	ck_assert_int_eq(duplicate_keep(proc_of(NFS3_PROC_WRITE), true),
+			 REPLY_KEEP_WRITE);
+	ck_assert_int_eq(duplicate_keep(proc_of(NFS3_PROC_WRITE), false),
+			 REPLY_KEEP_WRITE);
 	ck_assert_int_eq(duplicate_keep(proc_of(NFS3_PROC_COMMIT), true), REPLY_KEEP);
 	ck_assert_int_eq(duplicate_keep(proc_of(NFS3_PROC_REMOVE), true), REPLY_KEEP);
+	ck_assert_int_eq(duplicate_keep(proc_of(NFS3_PROC_RENAME), false), REPLY_KEEP);
 	ck_assert_int_eq(duplicate_keep(proc_of(NFS3_PROC_READ), true), REPLY_KEEP_NOT);
 	ck_assert_int_eq(duplicate_keep(proc_of(NFS3_PROC_GETATTR), false),
 			 REPLY_KEEP_NOT);

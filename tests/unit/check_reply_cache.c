@@ -201,12 +201,15 @@ START_TEST(answers_are_kept_two_minutes_and_errors_of_commits_ten)
 	answer(begin(who, 1), REPLY_KEEP, 64);
 	answer(begin(who, 2), REPLY_KEEP_LONG, 64);
 	begin(who, 3);
+	answer(begin(who, 4), REPLY_KEEP_WRITE, 64);
 	hands.now += REPLY_CACHE_KEEP_US - 1;
 	reply_cache_expire(cache);
 	ck_assert_ptr_nonnull(find(who, 1));
+	ck_assert_ptr_nonnull(find(who, 4));
 	hands.now += 1;
 	reply_cache_expire(cache);
 	ck_assert_ptr_null(find(who, 1));
+	ck_assert_ptr_null(find(who, 4));
 	ck_assert_ptr_nonnull(find(who, 2));
 	hands.now += REPLY_CACHE_KEEP_LONG_US - REPLY_CACHE_KEEP_US - 1;
 	reply_cache_expire(cache);
@@ -242,6 +245,78 @@ START_TEST(a_client_keeps_its_last_1024_answers)
 	reply_cache_forget(cache, find(who, 6000));
 	client_unref(who);
 	client_unref(quiet);
+}
+END_TEST
+
+START_TEST(writes_push_out_writes_only)
+{
+	struct client *who = client("10.0.0.1", "a");
+	struct reply_entry *renamed = begin(who, 5000);
+	struct buf *buf = reply("renamed", 64);
+	uint32_t xid;
+
+	reply_cache_answer(cache, renamed, buf, REPLY_KEEP, 1);
+	for (xid = 0; xid < 1100; xid++)
+		answer(begin(who, xid), REPLY_KEEP_WRITE, 64);
+	ck_assert_ptr_eq(find(who, 5000), renamed);
+	ck_assert_ptr_eq(renamed->reply, buf);
+	ck_assert_mem_eq(buf_start(renamed->reply), "renamed", 7);
+	ck_assert_ptr_null(find(who, 75));
+	ck_assert_ptr_nonnull(find(who, 76));
+	ck_assert_uint_eq(reply_cache_count(cache), 1025);
+	buf_unref(buf);
+
+	/* And the other way round. */
+	for (xid = 6000; xid < 7100; xid++)
+		answer(begin(who, xid), REPLY_KEEP, 64);
+	ck_assert_ptr_null(find(who, 5000));
+	ck_assert_ptr_nonnull(find(who, 76));
+	ck_assert_uint_eq(reply_cache_count(cache), 2048);
+	client_unref(who);
+}
+END_TEST
+
+START_TEST(writes_are_the_first_to_go_when_memory_is_short)
+{
+	struct client *who = client("10.0.0.1", "a");
+	struct client *quiet = client("10.0.0.2", "b");
+	struct client *late = client("10.0.0.3", "c");
+
+	answer(begin(quiet, 1), REPLY_KEEP, 64);
+	answer(begin(quiet, 2), REPLY_KEEP_WRITE, 64);
+	answer(begin(who, 1), REPLY_KEEP, 500 * 1024);
+	answer(begin(who, 2), REPLY_KEEP_WRITE, 500 * 1024);
+	answer(begin(who, 3), REPLY_KEEP, 500 * 1024);
+	ck_assert_ptr_null(find(who, 2));
+	ck_assert_ptr_nonnull(find(who, 1));
+	ck_assert_ptr_nonnull(find(who, 3));
+	ck_assert_ptr_nonnull(find(quiet, 2));
+	/* One that has none to give: the oldest WRITE of all goes, and then the others. */
+	answer(begin(late, 1), REPLY_KEEP, 500 * 1024);
+	ck_assert_ptr_null(find(quiet, 2));
+	ck_assert_ptr_nonnull(find(late, 1));
+	ck_assert_uint_le(reply_cache_bytes(cache), 1024 * 1024);
+	client_unref(who);
+	client_unref(quiet);
+	client_unref(late);
+}
+END_TEST
+
+START_TEST(a_write_spares_what_its_client_must_not_do_twice)
+{
+	struct client *who = client("10.0.0.1", "a");
+	struct client *other = client("10.0.0.2", "b");
+
+	answer(begin(who, 1), REPLY_KEEP, 64);
+	answer(begin(other, 1), REPLY_KEEP_WRITE, 500 * 1024);
+	answer(begin(other, 2), REPLY_KEEP_WRITE, 500 * 1024);
+	answer(begin(who, 2), REPLY_KEEP_WRITE, 500 * 1024);
+	ck_assert_ptr_nonnull(find(who, 1));
+	ck_assert_ptr_nonnull(find(who, 2));
+	ck_assert_ptr_null(find(other, 1));
+	ck_assert_ptr_nonnull(find(other, 2));
+	client_unref(who);
+	client_unref(other);
 }
 END_TEST
 
@@ -323,6 +398,9 @@ int main(void)
 	tcase_add_checked_fixture(keeping, setup, teardown);
 	tcase_add_test(keeping, answers_are_kept_two_minutes_and_errors_of_commits_ten);
 	tcase_add_test(keeping, a_client_keeps_its_last_1024_answers);
+	tcase_add_test(keeping, writes_push_out_writes_only);
+	tcase_add_test(keeping, writes_are_the_first_to_go_when_memory_is_short);
+	tcase_add_test(keeping, a_write_spares_what_its_client_must_not_do_twice);
 	tcase_add_test(keeping, memory_is_bounded_and_who_fills_it_pays);
 	tcase_add_test(keeping, clients_are_forgotten_with_their_last_entry);
 	tcase_add_test(keeping, a_client_that_comes_back_is_the_same);
