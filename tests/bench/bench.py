@@ -80,12 +80,14 @@ class Haproxy(Program):
 
 
 class Nfsgatherd(Program):
-    """Our daemon in front of one port. descriptors: its RLIMIT_NOFILE."""
+    """Our daemon in front of one port. descriptors: its RLIMIT_NOFILE; program: another
+    build of it."""
 
     name = "nfsgatherd"
 
-    def __init__(self, upstream_port, export, descriptors=None):
+    def __init__(self, upstream_port, export, descriptors=None, program=None):
         super().__init__()
+        self.program = program or build_file("NFSGATHERD", "nfsgatherd")
         self.port = free_port()
         self.upstream_port = upstream_port
         self.export = export
@@ -104,7 +106,7 @@ class Nfsgatherd(Program):
             notify.bind(path)
             self.spawn(
                 [
-                    build_file("NFSGATHERD", "nfsgatherd"),
+                    self.program,
                     "--upstream", f"127.0.0.1:{self.export},port={up},mount_port={up}",
                     "--listen", f"127.0.0.1:{self.port}",
                     "--clients", "127.0.0.1(rw,insecure)",
