@@ -338,7 +338,7 @@ static void commit_failed(struct engine_file *file, struct engine_op *asker,
 	commit_return_all(file, commit_repair, status);
 }
 
-static void commit_suspect(struct engine_file *file)
+void commit_suspect(struct engine_file *file)
 {
 	file->is_suspect = true;
 	file->suspect_since = ++file->engine->sequence;
@@ -351,6 +351,7 @@ static void commit_suspect_others(struct engine_file *seen)
 {
 	struct engine_file *file;
 
+	seen->engine->last_suspicion = ++seen->engine->sequence;
 	TAILQ_FOREACH(file, &seen->engine->retained_files, retained_link) {
 		if (file != seen)
 			commit_suspect(file);
@@ -361,6 +362,7 @@ void commit_suspect_all(struct engine *engine)
 {
 	struct engine_file *file;
 
+	engine->last_suspicion = ++engine->sequence;
 	TAILQ_FOREACH(file, &engine->retained_files, retained_link)
 		commit_suspect(file);
 }

@@ -49,6 +49,8 @@ struct engine {
 	uint64_t unsent_bytes;	 /* of DIRTY extents */
 	uint64_t unstable_bytes; /* of UNSTABLE extents: no COMMIT is out for them */
 	uint64_t last_rotated;	 /* sequence */
+	/* When the upstream may have restarted last: sequence. */
+	uint64_t last_suspicion;
 	/* The verifier of an upstream that was seen to have restarted last. */
 	struct nfs3_verifier restarted_as;
 	/* Newest `unsettled` of the files that were given up. */
@@ -135,6 +137,7 @@ void commit_doubt_writes(struct engine_file *file);
 /* Written bytes of the file from `size` on are gone by a client's wish. */
 void commit_forget_beyond(struct engine_file *file, uint64_t size);
 /* The upstream may have restarted since bytes were written that are not proven yet. */
+void commit_suspect(struct engine_file *file);
 void commit_suspect_all(struct engine *engine);
 
 /* barrier.c */

@@ -64,7 +64,7 @@ struct extent {
 	bool in_doubt; /* SENT: a COMMIT failed or was cut off meanwhile */
 	bool repaired; /* was written FILE_SYNC after a failed COMMIT */
 	struct nfs3_verifier upstream_verifier; /* .. and, if UNSTABLE, under this one */
-	uint64_t sent_sequence;
+	uint64_t sent_sequence;			/* when its first byte went out */
 	struct engine_io io;
 	bool in_retry;
 	TAILQ_ENTRY(extent) retry_link; /* file->retry */

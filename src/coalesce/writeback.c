@@ -57,7 +57,8 @@ void writeback_send(struct extent *extent)
 		.stable = extent->stable,
 		.data = fragment == NULL ? NULL : fragment->data + written,
 	};
-	extent->sent_sequence = ++engine->sequence;
+	if (written == 0)
+		extent->sent_sequence = ++engine->sequence;
 	extent->in_doubt = false;
 	extent_set_state(extent, EXTENT_SENT);
 	file->upstream_writes++;
@@ -212,10 +213,12 @@ static void writeback_done(struct extent *extent,
 	struct engine_file *file = extent->file;
 	struct engine_op *op = extent->op;
 	bool is_stable = writeback_is_stable(extent);
+	size_t acked_before = file->acked_unwritten;
 
-	if (extent->acked)
-		file->unsettled = ++file->engine->sequence;
 	writeback_supersede(extent, is_stable);
+	/* Its own, or older ones that need not go any more. */
+	if (extent->acked || file->acked_unwritten < acked_before)
+		file->unsettled = ++file->engine->sequence;
 	if (extent->least_committed == NFS3_FILE_SYNC)
 		file->is_proven = true;
 	else if (is_stable)
@@ -227,8 +230,11 @@ static void writeback_done(struct extent *extent,
 		loss_note_owner(file, op->client_id);
 	}
 	/* What is kept must be so before anybody waits for it. */
-	if (!is_stable && extent_bytes(extent) > 0)
+	if (!is_stable && extent_bytes(extent) > 0) {
 		extent_set_state(extent, EXTENT_UNSTABLE);
+		if (extent->sent_sequence < file->engine->last_suspicion)
+			commit_suspect(file);
+	}
 	if (op != NULL)
 		writeback_finish_op(file, op, extent, result);
 	if (extent->state != EXTENT_UNSTABLE)
