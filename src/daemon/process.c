@@ -23,10 +23,11 @@ enum {
 	 */
 	PROCESS_MMAP_THRESHOLD_BYTES = 16 << 20,
 	/*
-	 * How much free memory may stay at the heap's end: a few seconds of a busy
-	 * link's records, yet small beside what the process may use.
+	 * How much free memory may stay at the heap's end. As much as is buffered by
+	 * default: it comes and goes with each COMMIT, and each of its pages would have
+	 * to be faulted in anew. Given back late is the price: a burst's memory stays.
 	 */
-	PROCESS_TRIM_THRESHOLD_BYTES = 32 << 20,
+	PROCESS_TRIM_THRESHOLD_BYTES = 1 << 30,
 	/* Enough for every client we can serve; some libraries size tables by it. */
 	PROCESS_DESCRIPTORS_MAX = 65536,
 };
