@@ -205,11 +205,6 @@ static void conn_on_serviced(void *arg, bool failed)
 	conn_go_on(conn);
 }
 
-static void conn_before_read(void *arg)
-{
-	upstream_stray_before_read(arg);
-}
-
 static void conn_connect(struct upstream_conn *conn, uint16_t port)
 {
 	conn_set_state(conn, UPSTREAM_CONN_CONNECTING);
@@ -389,6 +384,7 @@ struct upstream_conn *upstream_conn_new(struct upstream *upstream, unsigned int 
 					uint32_t program, uint16_t port)
 {
 	struct upstream_conn *conn = calloc(1, sizeof(*conn));
+	int err;
 
 	if (conn == NULL)
 		return NULL;
@@ -403,9 +399,8 @@ struct upstream_conn *upstream_conn_new(struct upstream *upstream, unsigned int 
 	conn->retry_event = evtimer_new(upstream->base, conn_on_retry, conn);
 	conn->check_event =
 		event_new(upstream->base, -1, EV_PERSIST, conn_on_check, conn);
-	if (upstream_link_init(&conn->link, upstream->base, conn_on_serviced,
-			       conn_before_read, conn) != 0 ||
-	    conn->timer == NULL || conn->retry_event == NULL ||
+	err = upstream_link_init(&conn->link, upstream->base, conn_on_serviced, conn);
+	if (err != 0 || conn->timer == NULL || conn->retry_event == NULL ||
 	    conn->check_event == NULL) {
 		upstream_conn_free(conn);
 		return NULL;

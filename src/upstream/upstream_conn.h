@@ -18,7 +18,6 @@
 #include "nfsgather/upstream.h"
 #include "upstream/upstream_cred.h"
 #include "upstream/upstream_link.h"
-#include "upstream/upstream_stray.h"
 #include "upstream/upstream_tuning.h"
 
 struct upstream_port_query;
@@ -58,7 +57,7 @@ struct upstream_flight {
 	bool on_wire;	 /* handed to the present connection's context */
 	mono_us sent_at; /* to it */
 	unsigned int bad_replies;
-	unsigned int strays; /* connections broken as its reply may never come */
+	unsigned int overdue_count; /* connections broken on purpose for its sake */
 };
 
 TAILQ_HEAD(upstream_flight_list, upstream_flight);
@@ -100,14 +99,7 @@ struct upstream_conn {
 	uint64_t received_bytes;
 	bool ping_out;
 	mono_us ping_sent_at;
-	uint32_t ping_xid;
 	bool complained;
-
-	/* Replies to no call (upstream_stray.h). */
-	enum upstream_stray_at stray_reading;
-	bool stray_seen;
-	mono_us stray_seen_at;	   /* the latest */
-	uint64_t stray_ends_bytes; /* PASSING: its place in all that is received */
 };
 
 /* NULL when memory is short. */

@@ -18,8 +18,8 @@
 #include "upstream/upstream_conn.h"
 #include "upstream/upstream_core.h"
 #include "upstream/upstream_learn.h"
+#include "upstream/upstream_overdue.h"
 #include "upstream/upstream_socket.h"
-#include "upstream/upstream_stray.h"
 
 /* The texts by which libnfs tells what the server answered at the RPC level. */
 static const struct {
@@ -85,7 +85,7 @@ static struct upstream_request *flight_end(struct upstream_flight *flight)
 	TAILQ_REMOVE(&conn->sent, flight, link);
 	flight->request = NULL;
 	flight->bad_replies = 0;
-	flight->strays = 0;
+	flight->overdue_count = 0;
 	TAILQ_INSERT_HEAD(&conn->unused, flight, link);
 	if (TAILQ_EMPTY(&conn->sent))
 		conn->careful = false;
@@ -196,7 +196,6 @@ static void flight_on_reply(struct rpc_context *rpc, int status, void *data, voi
 		flight_on_error(flight, data);
 	else if (flight->conn->broken == NULL)
 		flight->conn->broken = "call given up by the library";
-	upstream_stray_after_record(flight->conn);
 }
 
 void upstream_flights_blame(struct upstream_conn *conn, const char *why)
@@ -231,7 +230,6 @@ void upstream_flights_lost(struct upstream_conn *conn)
 	INVARIANT(conn->on_wire_count == 0 && conn->on_wire_bytes == 0);
 	conn->cred.known = false;
 	conn->ping_out = false;
-	upstream_stray_reset(conn);
 }
 
 static void count_sent(struct upstream *upstream,
@@ -387,7 +385,6 @@ static void ping_on_reply(struct rpc_context *rpc, int status, void *data, void 
 	    (status == RPC_STATUS_ERROR && data != NULL &&
 	     rpc_answer_find(data, &refusal)))
 		upstream_conn_heard(conn);
-	upstream_stray_after_record(conn);
 }
 
 static void ping_send(struct upstream_conn *conn, mono_us now)
@@ -395,8 +392,7 @@ static void ping_send(struct upstream_conn *conn, mono_us now)
 	struct rpc_context *rpc = conn->link.rpc;
 	int err;
 
-	conn->ping_xid = upstream_next_xid(conn->upstream);
-	rpc_set_next_xid(rpc, conn->ping_xid);
+	rpc_set_next_xid(rpc, upstream_next_xid(conn->upstream));
 	err = conn->program == PROGRAM_NFS
 		      ? rpc_nfs3_null_async(rpc, ping_on_reply, conn)
 		      : rpc_mount3_null_async(rpc, ping_on_reply, conn);
@@ -415,7 +411,7 @@ void upstream_flights_check(struct upstream_conn *conn)
 	mono_us now = clock_now(upstream->clock);
 	uint64_t received_bytes = upstream_socket_received_bytes(conn->link.fd);
 
-	upstream_stray_check(conn, now);
+	upstream_overdue_check(conn, now);
 	if (conn->broken != NULL)
 		return;
 	if (received_bytes != conn->received_bytes) {

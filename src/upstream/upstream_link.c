@@ -43,12 +43,8 @@ static void link_on_event(evutil_socket_t fd, short what, void *arg)
 	bool failed;
 
 	(void)fd;
-	if (what & EV_READ) {
+	if (what & EV_READ)
 		revents |= POLLIN;
-		if (link->before_read != NULL &&
-		    link->connected == UPSTREAM_LINK_CONNECTED)
-			link->before_read(link->arg);
-	}
 	if (what & EV_WRITE)
 		revents |= POLLOUT;
 	link_service(link, revents, &failed);
@@ -68,14 +64,12 @@ static void link_on_connect(struct rpc_context *rpc, int status, void *data, voi
 }
 
 int upstream_link_init(struct upstream_link *link, struct event_base *base,
-		       void (*on_serviced)(void *arg, bool failed),
-		       void (*before_read)(void *arg), void *arg)
+		       void (*on_serviced)(void *arg, bool failed), void *arg)
 {
 	memset(link, 0, sizeof(*link));
 	link->base = base;
 	link->fd = -1;
 	link->on_serviced = on_serviced;
-	link->before_read = before_read;
 	link->arg = arg;
 	link->event = event_new(base, -1, 0, link_on_event, link);
 	return link->event == NULL ? -ENOMEM : 0;

@@ -38,15 +38,13 @@ struct upstream_link {
 	 * upstream_link_watch(); it may free the link.
 	 */
 	void (*on_serviced)(void *arg, bool failed);
-	/* NULL, or: the connection is made, and libnfs will read from it now. */
-	void (*before_read)(void *arg);
 	void *arg;
 };
 
 /* 0 or -ENOMEM. */
 MUST_CHECK int upstream_link_init(struct upstream_link *link, struct event_base *base,
 				  void (*on_serviced)(void *arg, bool failed),
-				  void (*before_read)(void *arg), void *arg);
+				  void *arg);
 void upstream_link_fini(struct upstream_link *link);
 
 /*

@@ -181,8 +181,7 @@ upstream_port_ask(struct event_base *base, const char *address, uint16_t rpcbind
 	snprintf(query->why, sizeof(query->why),
 		 "rpcbind knows no program %u version %u over TCP", program, version);
 	query->later = evtimer_new(base, port_on_later, query);
-	if (upstream_link_init(&query->link, base, port_on_serviced, NULL, query) !=
-		    0 ||
+	if (upstream_link_init(&query->link, base, port_on_serviced, query) != 0 ||
 	    query->later == NULL) {
 		port_free(query);
 		return NULL;

@@ -12,7 +12,6 @@
 #include <linux/tcp.h> /* its struct tcp_info counts bytes; netinet/tcp.h's does not */
 #include <netinet/in.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 enum {
@@ -77,13 +76,6 @@ void upstream_socket_gather(int fd, bool gather)
 	(void)set_option(fd, IPPROTO_TCP, TCP_CORK, gather);
 }
 
-size_t upstream_socket_peek(int fd, void *bytes, size_t room_bytes)
-{
-	ssize_t got = recv(fd, bytes, room_bytes, MSG_PEEK | MSG_DONTWAIT);
-
-	return got > 0 ? (size_t)got : 0;
-}
-
 uint64_t upstream_socket_received_bytes(int fd)
 {
 	struct tcp_info info;
@@ -93,21 +85,4 @@ uint64_t upstream_socket_received_bytes(int fd)
 	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0)
 		return 0;
 	return info.tcpi_bytes_received;
-}
-
-uint64_t upstream_socket_taken_bytes(int fd)
-{
-	uint64_t received_bytes = upstream_socket_received_bytes(fd);
-	uint64_t before = 0;
-	int waiting_bytes = 0;
-	int tries = 8;
-
-	/* bytes may come between the two questions */
-	while (received_bytes != before && tries-- > 0) {
-		before = received_bytes;
-		if (ioctl(fd, FIONREAD, &waiting_bytes) != 0)
-			return 0;
-		received_bytes = upstream_socket_received_bytes(fd);
-	}
-	return received_bytes - (uint64_t)waiting_bytes;
 }

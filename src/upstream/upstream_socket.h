@@ -5,7 +5,6 @@
 #define UPSTREAM_UPSTREAM_SOCKET_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "nfsgather/invariant.h"
@@ -17,11 +16,7 @@ MUST_CHECK int upstream_socket_setup(int fd);
  * waits. It is a hint: where it cannot be set, bytes go out as they are written.
  */
 void upstream_socket_gather(int fd, bool gather);
-/* Copies the next bytes without taking them; how many there were, 0 also for failure. */
-size_t upstream_socket_peek(int fd, void *bytes, size_t room_bytes);
 /* Bytes TCP has received on this connection; 0 when the kernel does not say. */
 uint64_t upstream_socket_received_bytes(int fd);
-/* Those of them that were read from the socket. */
-uint64_t upstream_socket_taken_bytes(int fd);
 
 #endif

@@ -23,11 +23,11 @@ struct upstream_tuning {
 	mono_us silence_us;	      /* calls out and nothing heard: send NULL */
 	mono_us complain_us;	      /* NULL unanswered: say so in the log */
 	mono_us dead_us;	      /* NULL unanswered: break the connection */
-	/* A call is out this long, and a reply to no call came meanwhile: break; doubled
-	 * each time that the same call was one of these. */
-	/* A call unanswered so long is sent again, though its connection answers others, .. */
-	mono_us lost_us;
-	mono_us stray_us;	/* .. and if a reply to no call has come meanwhile */
+	/*
+	 * A call unanswered so long is sent again, though its connection answers others;
+	 * twice as long each time that it is.
+	 */
+	mono_us overdue_us;
 	unsigned int calls_max; /* 1..UPSTREAM_FLIGHTS_MAX handed to libnfs at once */
 	size_t bytes_max;	/* payload handed to libnfs at once */
 	unsigned int done_per_turn;   /* completions run in one turn of the loop */

@@ -228,14 +228,14 @@ def test_reply_to_no_call_harms_no_other(faultd, proxy, c, kind, name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["record", "xid"])
-def test_reply_to_no_call_is_noticed(faultd, proxy, c, kind):
-    """Not what it was for, but that a call still waits long after it came."""
+def test_call_whose_reply_went_astray_is_sent_again(faultd, proxy, c, kind):
+    """After two minutes, on a new connection."""
     accepted = faultd.stats()["accepted"]
     xid, _ = start_spoiled(faultd, c, kind, "GETATTR")
     c.finish(xid, timeout=160).ok()
     assert count_of(faultd, "GETATTR") == 2
     assert faultd.stats()["accepted"] == accepted + 1
-    assert proxy.wait_log("a reply to no call").startswith("warn")
+    assert proxy.wait_log("a call without its reply").startswith("warn")
 
 
 @pytest.mark.slow

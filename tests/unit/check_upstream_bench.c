@@ -37,7 +37,7 @@ struct bench *bench_new(void)
 	bench->tuning.memory_retry_ms = 2;
 	bench->tuning.check_every_ms = 2;
 	/* Longer than any test here; those about it set their own. */
-	bench->tuning.lost_us = (mono_us)3600 * 1000 * 1000;
+	bench->tuning.overdue_us = (mono_us)3600 * 1000 * 1000;
 	bench->config = (struct upstream_config){ .base = bench->base,
 						  .clock = &bench->clock.clock,
 						  .name = "bench",
