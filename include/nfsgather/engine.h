@@ -262,9 +262,9 @@ void engine_on_write_result(struct engine *engine, struct engine_io *io,
 void engine_on_commit_result(struct engine *engine, struct engine_io *io,
 			     const struct engine_commit_result *result, bool resent);
 /*
- * A connection to the upstream broke: it may have restarted, and then it does not have
- * what was written and not committed. Call it before any result that came over a newer
- * connection.
+ * A connection to the upstream broke or was made again: the upstream may have restarted,
+ * and then it does not have what was written and not committed. Call it when a break is
+ * noticed, and before any result that came over a newer connection.
  */
 void engine_on_disconnect(struct engine *engine);
 

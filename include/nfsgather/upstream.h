@@ -85,9 +85,11 @@ struct upstream_ops {
 	/* "name" of the [upstream NAME] section. */
 	const char *(*name)(const struct upstream *upstream);
 	/*
-	 * fn(arg) runs whenever an established NFS connection has broken: after done()
-	 * of the calls that were answered over it, before done() of any that was
-	 * answered over a newer one. It must not free the upstream. NULL: no more.
+	 * fn(arg) runs whenever an established NFS connection has broken (after done()
+	 * of the calls that were answered over it) and again when it is made anew
+	 * (before done() of any call that is answered over the new one): the upstream
+	 * may have restarted before the one, or between the two. It may submit calls,
+	 * and must not free the upstream. NULL: no more.
 	 */
 	void (*set_on_disconnect)(struct upstream *upstream, void (*fn)(void *arg),
 				  void *arg);

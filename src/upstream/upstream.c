@@ -144,8 +144,8 @@ static void upstream_on_done(evutil_socket_t fd, short what, void *arg)
 }
 
 /*
- * What was answered so far goes first: it came over the connection that broke or one as
- * old. What these calls submit meanwhile is answered later.
+ * What was answered so far goes first: it came over connections older than the one that
+ * follows. What these calls submit meanwhile is answered later.
  */
 void upstream_note_disconnect(struct upstream *upstream)
 {

@@ -153,15 +153,23 @@ void upstream_conn_heard(struct upstream_conn *conn)
 		upstream_note_up(upstream);
 }
 
+/* Never from inside libnfs. */
 static void conn_enter_up(struct upstream_conn *conn)
 {
 	struct upstream *upstream = conn->upstream;
 
 	event_del(conn->timer);
+	if (conn->was_up && conn->program == PROGRAM_NFS) {
+		stats_count(upstream->stats, STAT_UPSTREAM_RECONNECTS);
+		/*
+		 * The server may have restarted since the break was noted; the end of
+		 * the other connections may be noticed only later. In the old state, so
+		 * that what is submitted now waits for what is sent again.
+		 */
+		upstream_note_disconnect(upstream);
+	}
 	conn_set_state(conn, UPSTREAM_CONN_UP);
 	memcpy(upstream->address, conn->address, sizeof(upstream->address));
-	if (conn->was_up && conn->program == PROGRAM_NFS)
-		stats_count(upstream->stats, STAT_UPSTREAM_RECONNECTS);
 	conn->was_up = true;
 	conn->attempts = 0;
 	/* with calls waiting, their replies will tell whether it is any good */

@@ -82,7 +82,10 @@ void upstream_finish(struct upstream *upstream, struct upstream_request *request
 /* Calls like upstream_libnfs_ops.submit(), also for the folder's own calls. */
 void upstream_submit(struct upstream *upstream, struct upstream_request *request);
 
-/* An established NFS connection broke, with its calls taken off the wire. */
+/*
+ * An established NFS connection broke, with its calls taken off the wire; or one was made
+ * again, and nothing was sent over it yet. Runs done() of what was answered so far.
+ */
 void upstream_note_disconnect(struct upstream *upstream);
 /* Connections tell what happened to them; the log hears of the upstream as a whole. */
 void upstream_note_up(struct upstream *upstream);

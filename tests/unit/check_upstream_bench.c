@@ -204,18 +204,20 @@ void bench_run_ticks(struct bench *bench)
 struct sent *send_write(struct bench *bench, uint32_t fh, uint64_t offset, size_t len,
 			uint32_t stable)
 {
-	struct bytes args = { .len = 0 };
-	uint8_t *payload = calloc(1, len + 1);
+	struct bytes head = { .len = 0 };
+	size_t padded_len = (len + 3) / 4 * 4;
+	uint8_t *args = calloc(1, sizeof(head.data) + padded_len);
 	struct sent *sent;
 
-	ck_assert_uint_lt(len, 8000);
-	put_fh(&args, fh, 32);
-	put_u64(&args, offset);
-	put_u32(&args, (uint32_t)len);
-	put_u32(&args, stable);
-	put_opaque(&args, payload, len);
-	free(payload);
-	sent = sent_new(bench, PROGRAM_NFS, 3, NFS3_PROC_WRITE, args.data, args.len);
+	put_fh(&head, fh, 32);
+	put_u64(&head, offset);
+	put_u32(&head, (uint32_t)len);
+	put_u32(&head, stable);
+	put_u32(&head, (uint32_t)len);
+	memcpy(args, head.data, head.len);
+	sent = sent_new(bench, PROGRAM_NFS, 3, NFS3_PROC_WRITE, args,
+			head.len + padded_len);
+	free(args);
 	sent_submit(sent);
 	return sent;
 }
