@@ -5,8 +5,10 @@
  *      ^__________|______________|____________/            break: sent again, in order
  *
  * The hard case is the time between a break and the moment it is noticed: replies that were
- * on their way may still come in, and the other connection works. The engine is told at
- * the moment of noticing, before anything that a newer connection brings.
+ * on their way may still come in, and the other connections work. The engine is told at
+ * the moment of noticing, and again when the connection is up again, before anything that
+ * it brings: the upstream may have restarted in between, with the break of the other
+ * connections not noticed yet.
  *
  * Does not lose single calls or replies: TCP does not either.
  */
@@ -344,6 +346,9 @@ static void sim_link_on_reconnect(struct sim *sim, struct sim_event *event)
 		sim_set_event(sim, &connection->reconnect, 20 * SIM_MS);
 		return;
 	}
+	sim_trace(sim, "connection %d to the upstream is up again",
+		  (int)(connection - connection->owner->connection));
+	sim_proxy_on_disconnect(sim->proxy);
 	connection->is_up = true;
 	TAILQ_FOREACH(call, &connection->calls, link)
 		sim_link_transmit(connection->owner, call);
