@@ -162,9 +162,8 @@ static void conn_enter_up(struct upstream_conn *conn)
 	if (conn->was_up && conn->program == PROGRAM_NFS) {
 		stats_count(upstream->stats, STAT_UPSTREAM_RECONNECTS);
 		/*
-		 * The server may have restarted since the break was noted; the end of
-		 * the other connections may be noticed only later. In the old state, so
-		 * that what is submitted now waits for what is sent again.
+		 * The server may have restarted since the break was noted, and the end
+		 * of other connections be noticed later. Known before all is sent again.
 		 */
 		upstream_note_disconnect(upstream);
 	}
