@@ -206,6 +206,12 @@ static bool writeback_is_stable(const struct extent *extent)
 		extent->stable != NFS3_FILE_SYNC);
 }
 
+/* Acked bytes on their way that are not those of this extent, which is on its way. */
+static size_t writeback_acked_others(const struct extent *extent)
+{
+	return extent->file->acked_unwritten - (extent->acked ? 1 : 0);
+}
+
 /* All of the extent is written. */
 static void writeback_done(struct extent *extent,
 			   const struct engine_write_result *result)
@@ -213,11 +219,12 @@ static void writeback_done(struct extent *extent,
 	struct engine_file *file = extent->file;
 	struct engine_op *op = extent->op;
 	bool is_stable = writeback_is_stable(extent);
-	size_t acked_before = file->acked_unwritten;
+	bool was_acked = extent->acked;
+	size_t others_before = writeback_acked_others(extent);
 
 	writeback_supersede(extent, is_stable);
-	/* Its own, or older ones that need not go any more. */
-	if (extent->acked || file->acked_unwritten < acked_before)
+	/* Its own bytes, or older ones that need not go any more. */
+	if (was_acked || writeback_acked_others(extent) < others_before)
 		file->unsettled = ++file->engine->sequence;
 	if (extent->least_committed == NFS3_FILE_SYNC)
 		file->is_proven = true;
