@@ -225,6 +225,60 @@ START_TEST(p5_restart_seen_in_one_file_unsettles_the_others)
 }
 END_TEST
 
+START_TEST(p5_bytes_that_gave_way_unsettle_what_was_asked_before)
+{
+	uint64_t since;
+
+	grant_to(alice);
+	retain(0, 0, 10);
+	commit_in(1);
+	write_with(2, .offset = 0, .count = 10, .stable = NFS3_FILE_SYNC);
+	upstream_verifier = u2;
+	committed(); /* its bytes are gone, and have to wait for the newer ones */
+	expect("C W0+10f ");
+	since = engine_sequence(engine);
+	ck_assert(!settled(since));
+	written(0);
+	expect("w2 c1 ");
+	ck_assert(!settled(since));
+	ck_assert(settled(engine_sequence(engine)));
+}
+END_TEST
+
+START_TEST(p5_written_bytes_do_not_unsettle_what_lies_over_them)
+{
+	grant_to(alice);
+	retain(0, 0, 10);
+	write_with(1, .client_id = 2, .offset = 0, .count = 10);
+	written(0);
+	expect("W0+10 w1 ");
+	ck_assert(seen.write.wcc.has_after);
+}
+END_TEST
+
+/* The break of another connection is noticed (_i = 0) before or after the first half. */
+START_TEST(p5_write_half_done_before_a_restart_is_suspect)
+{
+	grant_to(alice);
+	write_in(0, 0, 10);
+	tick_after(engine_config_default.plug_max_us);
+	if (_i == 0)
+		disconnect();
+	written_short(0, 4, NFS3_UNSTABLE);
+	expect("w0 W0+10 W4+6 ");
+	if (_i == 1)
+		disconnect();
+	upstream_verifier = u2;
+	written_as(4, NFS3_FILE_SYNC);
+	expect("C ");
+	ck_assert(!settled(engine_sequence(engine)));
+	all_answered();
+	ck_assert(settled(engine_sequence(engine)));
+	disk_is(0, "AAAAAAAAAA");
+	ck_assert_uint_eq(stats.value[STAT_REPLAYED_BYTES], 10);
+}
+END_TEST
+
 START_TEST(p5_suspect_barrier_waits_for_proof)
 {
 	static const enum engine_barrier every[] = { ENGINE_BARRIER_FLUSH,
@@ -438,6 +492,10 @@ int main(void)
 	tcase_add_test(tcase, p5_what_was_unsettled_is_not_forgotten_with_the_record);
 	tcase_add_test(tcase, p5_broken_connection_unsettles_what_is_not_proven);
 	tcase_add_test(tcase, p5_restart_seen_in_one_file_unsettles_the_others);
+	tcase_add_test(tcase, p5_bytes_that_gave_way_unsettle_what_was_asked_before);
+	tcase_add_test(tcase, p5_written_bytes_do_not_unsettle_what_lies_over_them);
+	tcase_add_loop_test(tcase, p5_write_half_done_before_a_restart_is_suspect, 0,
+			    2);
 	tcase_add_test(tcase, p5_suspect_barrier_waits_for_proof);
 	tcase_add_test(tcase, p4_barrier_that_waits_for_proof_holds_later_writes);
 	tcase_add_test(tcase,
